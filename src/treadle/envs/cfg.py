@@ -1,0 +1,72 @@
+"""Typed configuration shared by all environments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from treadle.errors import ConfigError
+from treadle.physics import SimulationCfg
+from treadle.scene import SceneCfg
+
+__all__ = ["DirectEnvCfg", "LaunchCfg"]
+
+
+@dataclass(kw_only=True)
+class LaunchCfg:
+    """How kernels are launched; see :mod:`treadle.launch`."""
+
+    mode: Literal["eager", "replay", "graph", "auto"] | None = None
+    """Launch mode; ``None`` takes ``TREADLE_LAUNCH_MODE``, else ``auto``."""
+    contract: Literal["checked", "trusted", "debug"] | None = None
+    """How replays verify their arguments; ``None`` takes ``TREADLE_LAUNCH_CONTRACT``, else ``checked``."""
+
+
+@dataclass(kw_only=True)
+class DirectEnvCfg:
+    """Configuration of an environment. Tasks derive from it and change the defaults."""
+
+    decimation: int = 2
+    """Physics steps per environment step."""
+    episode_length_s: float = 16.0
+    """Length of an episode [s]."""
+    seed: int = 42
+    """Seed of the environments' random numbers."""
+    sim: SimulationCfg = field(default_factory=SimulationCfg)
+    """The simulation."""
+    scene: SceneCfg = field(default_factory=SceneCfg)
+    """The scene."""
+    launch: LaunchCfg = field(default_factory=LaunchCfg)
+    """How kernels are launched."""
+
+    @property
+    def step_dt(self) -> float:
+        """Time between two actions [s]."""
+        return self.decimation * self.sim.dt
+
+    @property
+    def max_episode_length(self) -> int:
+        """Length of an episode in environment steps."""
+        return math.ceil(self.episode_length_s / self.step_dt - 1e-6)
+
+    def problems(self) -> Iterator[str]:
+        """Yield one sentence for each value that is not allowed, over the whole configuration."""
+        if self.decimation < 1:
+            yield f"decimation is {self.decimation}; allowed: at least 1"
+        if not (math.isfinite(self.episode_length_s) and self.episode_length_s > 0.0):
+            yield f"episode_length_s is {self.episode_length_s}; allowed: a finite number of seconds above 0"
+        if not 0 <= self.seed < 2**31:
+            yield f"seed is {self.seed}; allowed: 0 to 2147483647"
+        yield from self.sim.problems("sim")
+        yield from self.scene.problems("scene")
+
+    def validate(self) -> None:
+        """Check all values.
+
+        Raises:
+            ConfigError: One or more values are not allowed; all are reported together.
+        """
+        if problems := list(self.problems()):
+            raise ConfigError.from_problems(problems)

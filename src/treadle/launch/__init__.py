@@ -1,0 +1,34 @@
+"""Record Warp launches once and replay them safely; capture the largest legal graphs. Needs ``warp-lang`` only."""
+
+from treadle.launch.bound import BoundLaunch
+from treadle.launch.cache import LaunchCache
+from treadle.launch.errors import CaptureWarning, LaunchError, StaleArgumentError
+from treadle.launch.graph import GraphCache
+from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
+from treadle.launch.pipeline import Island, Pipeline, Stage
+from treadle.launch.scope import LaunchScope
+from treadle.launch.signature import ArgumentSignature
+from treadle.launch.stats import GraphStats, LaunchStats, SiteStats
+from treadle.launch.streams import torch_stream
+
+__all__ = [
+    "ArgumentSignature",
+    "BoundLaunch",
+    "CaptureWarning",
+    "GraphCache",
+    "GraphStats",
+    "Island",
+    "LaunchCache",
+    "LaunchContract",
+    "LaunchError",
+    "LaunchMode",
+    "LaunchScope",
+    "LaunchStats",
+    "Pipeline",
+    "SiteStats",
+    "Stage",
+    "StaleArgumentError",
+    "resolve_contract",
+    "resolve_mode",
+    "torch_stream",
+]

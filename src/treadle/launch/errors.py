@@ -1,0 +1,28 @@
+"""Errors of the launch layer."""
+
+from __future__ import annotations
+
+from treadle.errors import TreadleError
+
+__all__ = ["CaptureWarning", "LaunchError", "StaleArgumentError"]
+
+
+class LaunchError(TreadleError):
+    """A launch can't be recorded, bound or replayed as asked."""
+
+
+class CaptureWarning(UserWarning):
+    """A stage could not be captured into a graph and is replayed instead."""
+
+
+class StaleArgumentError(LaunchError):
+    """An argument of a replay is no longer what was recorded (``debug`` contract)."""
+
+    def __init__(self, *, owner: str, kernel: str, site: object, argument: str, recorded: str, received: str):
+        """Build the message from who, what was recorded and what was received."""
+        place = f"kernel {kernel!r}" + (f", site {site!r}" if site is not None else "")
+        super().__init__(
+            f"{owner}: {place}: argument {argument!r} changed since it was recorded: recorded {recorded}, received "
+            f"{received}. Give this argument set a site of its own (site=...), call invalidate() after replacing buffers, "
+            f"or launch it in eager mode"
+        )

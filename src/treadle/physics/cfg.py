@@ -1,0 +1,70 @@
+"""Typed configuration of the simulation and of the MuJoCo Warp solver."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["MJWarpSolverCfg", "SimulationCfg"]
+
+
+@dataclass(kw_only=True)
+class MJWarpSolverCfg:
+    """Options of Newton's MuJoCo Warp solver. A task lists the buffer sizes that it needs."""
+
+    njmax: int = 64
+    """Constraint rows per environment."""
+    nconmax: int = 32
+    """Contacts per environment. The pool is shared: when it overflows, contacts of arbitrary environments are dropped."""
+    iterations: int = 100
+    """Most iterations of the constraint solver."""
+    ls_iterations: int = 50
+    """Most iterations of its line search."""
+    tolerance: float = 1e-6
+    """The solver stops when its improvement falls below this value."""
+    solver: Literal["newton", "cg"] = "newton"
+    """Constraint solver."""
+    cone: Literal["pyramidal", "elliptic"] = "pyramidal"
+    """Friction cone."""
+    impratio: float = 1.0
+    """Ratio of frictional to normal constraint impedance."""
+    integrator: Literal["euler", "implicitfast"] = "implicitfast"
+    """Time integrator."""
+
+    def problems(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each value that is not allowed."""
+        for name in ("njmax", "nconmax", "iterations", "ls_iterations"):
+            if getattr(self, name) < 1:
+                yield f"{where}.{name} is {getattr(self, name)}; allowed: at least 1"
+        for name in ("tolerance", "impratio"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0.0):
+                yield f"{where}.{name} is {value}; allowed: a finite number above 0"
+
+
+@dataclass(kw_only=True)
+class SimulationCfg:
+    """The simulation: time step, gravity, ground, device and solver."""
+
+    dt: float = 1.0 / 120.0
+    """Physics time step [s]."""
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    """Gravity in the world frame [m/s^2]."""
+    ground_friction: float = 1.0
+    """Coefficient of sliding friction of the ground plane."""
+    device: str = "auto"
+    """``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"`` or ``"cuda:N"``."""
+    solver: MJWarpSolverCfg = field(default_factory=MJWarpSolverCfg)
+    """Solver options."""
+
+    def problems(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each value that is not allowed."""
+        if not (math.isfinite(self.dt) and self.dt > 0.0):
+            yield f"{where}.dt is {self.dt}; allowed: a finite number of seconds above 0"
+        if not all(math.isfinite(g) for g in self.gravity):
+            yield f"{where}.gravity is {self.gravity}; allowed: three finite numbers"
+        if not (math.isfinite(self.ground_friction) and self.ground_friction >= 0.0):
+            yield f"{where}.ground_friction is {self.ground_friction}; allowed: a finite number of at least 0"
+        yield from self.solver.problems(f"{where}.solver")

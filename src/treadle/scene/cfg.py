@@ -1,0 +1,30 @@
+"""Typed configuration of the scene."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from treadle.assets import ArticulationCfg
+
+__all__ = ["SceneCfg"]
+
+
+@dataclass(kw_only=True)
+class SceneCfg:
+    """What stands in each environment, and how many environments there are."""
+
+    num_envs: int = 4096
+    """Number of environments."""
+    env_spacing: float = 5.0
+    """Distance between the origins of neighbouring environments on a square grid [m]. Environments never interact."""
+    robot: ArticulationCfg = field(default_factory=ArticulationCfg)
+    """The robot."""
+
+    def problems(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each value that is not allowed."""
+        if self.num_envs < 1:
+            yield f"{where}.num_envs is {self.num_envs}; allowed: at least 1"
+        if not self.env_spacing >= 0.0:
+            yield f"{where}.env_spacing is {self.env_spacing}; allowed: at least 0"
+        yield from self.robot.problems(f"{where}.robot")
