@@ -1,0 +1,158 @@
+"""An articulation: reads and writes the state of one robot per environment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import warp as wp
+
+from treadle.assets.articulation_data import ArticulationData
+from treadle.assets.cfg import ArticulationCfg
+from treadle.assets.kernels import apply_actuators, derive_root_state, write_joint_state, write_root_state
+from treadle.assets.names import match_names
+from treadle.assets.spawn import ArticulationLayout
+from treadle.launch import LaunchScope
+from treadle.physics import PhysicsBackend
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Articulation"]
+
+
+class Articulation:
+    """One robot per environment, with persistent data.
+
+    Args:
+        cfg: Its configuration.
+        layout: Where its parts lie in the arrays of an environment.
+        physics: The backend that simulates it.
+        env_origins: Origins of the environments [m], vec3, shape (num_envs,).
+        gravity: Gravity in the world frame [m/s^2].
+        scope: Owner of the launches.
+    """
+
+    def __init__(
+        self,
+        cfg: ArticulationCfg,
+        layout: ArticulationLayout,
+        physics: PhysicsBackend,
+        env_origins: wp.array,
+        gravity: tuple[float, float, float],
+        scope: LaunchScope,
+    ):
+        self.cfg = cfg
+        self.layout = layout
+        self.data = ArticulationData(cfg, layout, physics)
+        self._physics = physics
+        self._env_origins = env_origins
+        self._gravity_dir_w = wp.vec3(*_direction(gravity))
+        self._launches = scope.launches
+        joints = self.num_joints
+        dofs = slice(layout.first_dof, layout.first_dof + joints)
+        coords = slice(layout.first_coord, layout.first_coord + joints)
+        self._joint_f = physics.joint_f[:, dofs]
+        self._joint_target_q = physics.joint_target_q[:, coords]
+        self._position_controlled = wp.array(layout.position_controlled, dtype=wp.bool, device=physics.device)
+        wp.copy(self.data.joint_pos_target, self.data.default_joint_pos)
+
+    @property
+    def num_joints(self) -> int:
+        """Number of joints with one degree of freedom."""
+        return len(self.layout.joint_names)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints, in the order of all joint arrays."""
+        return self.layout.joint_names
+
+    @property
+    def body_names(self) -> tuple[str, ...]:
+        """Names of the bodies, in the order of all body arrays."""
+        return self.layout.body_names
+
+    def find_joints(self, names: str | Sequence[str]) -> list[int]:
+        """Return the indices of the joints whose whole names match any of the regular expressions.
+
+        Raises:
+            ConfigError: An expression matches no joint; the message lists the names.
+        """
+        return match_names([names] if isinstance(names, str) else names, self.joint_names, "joint names")
+
+    def find_bodies(self, names: str | Sequence[str]) -> list[int]:
+        """Return the indices of the bodies whose whole names match any of the regular expressions.
+
+        Raises:
+            ConfigError: An expression matches no body; the message lists the names.
+        """
+        return match_names([names] if isinstance(names, str) else names, self.body_names, "body names")
+
+    def write_targets_to_sim(self) -> None:
+        """Hand the effort and position targets to the solver. Called before each physics step."""
+        data = self.data
+        self._launches.launch(
+            apply_actuators,
+            data.joint_effort_target.shape,
+            [data.joint_effort_target, data.joint_pos_target, data.joint_effort_limits, self._position_controlled],
+            [self._joint_f, self._joint_target_q, data.applied_effort],
+        )
+
+    def update(self) -> None:
+        """Refresh the derived state from the simulation."""
+        data = self.data
+        self._launches.launch(
+            derive_root_state,
+            self._physics.num_envs,
+            [self._physics.body_q, self._physics.body_qd, 0, self._gravity_dir_w],
+            [
+                data.root_pos_w,
+                data.root_quat_w,
+                data.root_lin_vel_w,
+                data.root_ang_vel_w,
+                data.root_lin_vel_b,
+                data.root_ang_vel_b,
+                data.projected_gravity_b,
+            ],
+        )
+
+    def write_joint_state_to_sim(
+        self, joint_pos: wp.array | torch.Tensor, joint_vel: wp.array | torch.Tensor, env_mask: wp.array
+    ) -> None:
+        """Write the joint state of the masked environments. :meth:`PhysicsBackend.reset` makes it take effect.
+
+        Args:
+            joint_pos: Positions [rad or m], shape (num_envs, num_joints). Warp arrays should be persistent.
+            joint_vel: Velocities [rad/s or m/s], shape (num_envs, num_joints).
+            env_mask: bool, shape (num_envs,).
+        """
+        if isinstance(joint_pos, wp.array):
+            self._launches.launch(
+                write_joint_state,
+                self.data.joint_pos.shape,
+                [env_mask, joint_pos, joint_vel],
+                [self.data.joint_pos, self.data.joint_vel],
+            )
+            return
+        mask = wp.to_torch(env_mask)[:, None]
+        state = self.data.torch
+        state.joint_pos.copy_(joint_pos.where(mask, state.joint_pos))  # type: ignore[union-attr]
+        state.joint_vel.copy_(joint_vel.where(mask, state.joint_vel))  # type: ignore[union-attr]
+
+    def write_default_root_state_to_sim(self, env_mask: wp.array) -> None:
+        """Put the floating root of the masked environments back to its default pose and velocity."""
+        if not self.layout.floating_base:
+            return
+        self._launches.launch(
+            write_root_state,
+            self._physics.num_envs,
+            [env_mask, self._env_origins, self.data.default_root_pose, self.data.default_root_vel],
+            [self._physics.joint_q, self._physics.joint_qd],
+        )
+
+
+def _direction(vector: Sequence[float]) -> list[float]:
+    """Return the unit vector, or the zero vector for zero."""
+    length = float(np.linalg.norm(vector))
+    return [float(x) / length if length > 0.0 else 0.0 for x in vector]

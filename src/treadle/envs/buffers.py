@@ -1,0 +1,60 @@
+"""The persistent buffers of an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+import warp as wp
+
+from treadle.assets.articulation_data import TorchViews
+
+__all__ = ["EnvBuffers"]
+
+
+class EnvBuffers:
+    """What an environment reads and writes at each step. Nothing here is ever reallocated; ``buffers.torch`` gives torch views.
+
+    Args:
+        num_envs: Number of environments.
+        num_actions: Size of an action.
+        num_observations: Size of each observation group.
+        num_reward_terms: Number of reward terms.
+        device: Device of all arrays.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        num_actions: int,
+        num_observations: Mapping[str, int],
+        num_reward_terms: int,
+        device: wp.DeviceLike,
+    ):
+        self.torch = TorchViews(self)
+        self.actions = wp.zeros((num_envs, num_actions), dtype=float, device=device)
+        """Actions as the learner gave them; zero after a reset. Float, shape (num_envs, num_actions)."""
+        self.episode_length = wp.zeros(num_envs, dtype=int, device=device)
+        """Steps taken in the current episode, int32, shape (num_envs,)."""
+        self.non_finite = wp.zeros(num_envs, dtype=wp.bool, device=device)
+        """Whether an action, the physics or a measurement is not finite, shape (num_envs,)."""
+        self.terminated = wp.zeros(num_envs, dtype=wp.bool, device=device)
+        """Whether the episode ended in a terminal state, shape (num_envs,)."""
+        self.truncated = wp.zeros(num_envs, dtype=wp.bool, device=device)
+        """Whether the episode ran out of time without ending in a terminal state, shape (num_envs,)."""
+        self.reward_terms = wp.zeros((num_envs, num_reward_terms), dtype=float, device=device)
+        """Weighted reward terms of the step, float, shape (num_envs, num_reward_terms)."""
+        self.reward = wp.zeros(num_envs, dtype=float, device=device)
+        """Reward of the step, float, shape (num_envs,)."""
+        self.episode_sums = wp.zeros((num_envs, num_reward_terms), dtype=float, device=device)
+        """Sum of each reward term over the current episode, float, shape (num_envs, num_reward_terms)."""
+        self.random_state = wp.zeros(num_envs, dtype=wp.uint32, device=device)
+        """State of each environment's random numbers, uint32, shape (num_envs,)."""
+        self.observations = {
+            group: wp.zeros((num_envs, size), dtype=float, device=device) for group, size in num_observations.items()
+        }
+        """Observations by group, float, shape (num_envs, size)."""
+        self.observation_views: dict[str, torch.Tensor] = {
+            group: wp.to_torch(array) for group, array in self.observations.items()
+        }
+        """Torch views of the observations."""

@@ -1,0 +1,316 @@
+"""The runtime of direct environments, common to both frontends."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+import warp as wp
+
+from treadle.devices import resolve_device
+from treadle.envs.buffers import EnvBuffers
+from treadle.envs.cfg import DirectEnvCfg
+from treadle.envs.episode_log import EpisodeLog
+from treadle.envs.kernels import (
+    advance_counters,
+    clear_episodes,
+    finish_rewards,
+    finish_terminations,
+    log_ended_episodes,
+    seed_random_state,
+)
+from treadle.errors import ConfigError
+from treadle.launch import LaunchScope, Pipeline, Stage, torch_stream
+from treadle.scene import Scene
+
+if TYPE_CHECKING:
+    import gymnasium
+
+__all__ = ["DirectEnv"]
+
+_logger = logging.getLogger(__name__)
+
+
+class DirectEnv:
+    """A batch of environments whose task is code rather than a set of terms.
+
+    Use :class:`treadle.envs.DirectWarpEnv` or :class:`treadle.envs.DirectTorchEnv` as the base of a task. Both run the same steps in
+    the same order, listed in :meth:`_stages`; they differ in how the stages of the task are computed.
+
+    Everything that :meth:`step` and :meth:`reset` return is a copy: the environment never writes into it again.
+
+    Args:
+        cfg: Configuration of the environment.
+
+    Raises:
+        ConfigError: The configuration has values that are not allowed; all are reported together.
+    """
+
+    task_frontend: ClassVar[str]
+    """``"warp"`` or ``"torch"``."""
+    reward_terms: ClassVar[tuple[str, ...]]
+    """Names of the reward terms, in the order of ``buffers.reward_terms``."""
+
+    def __init__(self, cfg: DirectEnvCfg):
+        cfg.validate()
+        self.cfg = cfg
+        self.device = resolve_device(cfg.sim.device)
+        self.num_envs = cfg.scene.num_envs
+        self.max_episode_length = cfg.max_episode_length
+        self.step_dt = cfg.step_dt
+        name = type(self).__name__
+        self.scope = LaunchScope(self.device, mode=cfg.launch.mode, contract=cfg.launch.contract, name=name)
+        with torch_stream(self.device):
+            self.scene = Scene(cfg.scene, cfg.sim, self.scope)
+            self.physics = self.scene.physics
+            self.robot = self.scene.robot
+            self.num_actions, self.num_observations = self._setup()
+            self.buffers = EnvBuffers(
+                self.num_envs, self.num_actions, self.num_observations, len(self.reward_terms), self.device
+            )
+            self.episode_log = EpisodeLog(self.reward_terms, cfg.episode_length_s, self.device)
+        stages = self._stages()
+        self.pipeline: Pipeline = self.scope.pipeline(stages)
+        self._reset_stages = stages[[stage.name for stage in stages].index("reset") :]
+        self._overflow_seen = 0
+        self._is_reset = False
+        self.seed(cfg.seed)
+
+    # -- what a task provides ---------------------------------------------------------------------------------------
+
+    def _setup(self) -> tuple[int, dict[str, int]]:
+        """Make sensors and buffers of the task; return the number of actions and of observations by group."""
+        raise NotImplementedError
+
+    def _process_actions(self) -> None:
+        """Turn ``buffers.actions`` into targets of the robot. They hold for all physics steps of the environment step."""
+        raise NotImplementedError
+
+    def _compute_terminations(self) -> None:
+        """Write ``buffers.terminated``. Time-outs and non-finite states are not the task's business."""
+        raise NotImplementedError
+
+    def _compute_rewards(self) -> None:
+        """Write ``buffers.reward_terms``, weights included."""
+        raise NotImplementedError
+
+    def _reset_task(self) -> None:
+        """Write the start state of the environments in ``physics.reset_mask``."""
+        raise NotImplementedError
+
+    def _compute_observations(self) -> None:
+        """Write ``buffers.observations``."""
+        raise NotImplementedError
+
+    def _update_sensors(self) -> None:
+        """Refresh the task's sensors from the simulation."""
+        raise NotImplementedError
+
+    def _seed_task(self, seed: int) -> None:
+        """Seed whatever else draws random numbers."""
+
+    # -- the step ---------------------------------------------------------------------------------------------------
+
+    def _stages(self) -> list[Stage]:
+        """Return the steps of one environment step, in order. This list is the algorithm, for both frontends."""
+        task = self._task_capture
+        return [
+            Stage("process actions", self._process_actions, task),
+            Stage("physics", self._simulate),
+            Stage("derived state", self._update_derived_state),
+            Stage("counters", self._advance_counters),
+            Stage("task terminations", self._compute_terminations, task),
+            Stage("terminations", self._finish_terminations),
+            Stage("task rewards", self._compute_rewards, task),
+            Stage("rewards", self._finish_rewards),
+            Stage("episode log", self._log_ended_episodes),
+            Stage("reset", self._clear_episodes),
+            Stage("task reset", self._reset_task, task),
+            Stage("physics reset", self.physics.reset),
+            Stage("derived state after reset", self._update_derived_state),
+            Stage("observations", self._compute_observations, task),
+        ]
+
+    _task_capture: ClassVar[bool | str] = True
+    """Whether the stages that a task provides can be captured, else the reason why not."""
+
+    def step(
+        self, actions: torch.Tensor
+    ) -> tuple[dict[str, torch.Tensor], torch.Tensor, torch.Tensor, torch.Tensor, dict[str, Any]]:
+        """Take one step in all environments. Those that end are reset within the step.
+
+        Args:
+            actions: float, shape (num_envs, num_actions), on the environment's device.
+
+        Returns:
+            Observations by group, shape (num_envs, size), of the new episode where one ended; reward, shape (num_envs,);
+            terminated and truncated, bool, shape (num_envs,), never both; and an empty dictionary of extras.
+
+        Raises:
+            ConfigError: The actions have another shape, device or type.
+        """
+        self._check_actions(actions)
+        if not self._is_reset:
+            self.reset()
+        buffers = self.buffers.torch
+        with torch_stream(self.device):
+            buffers.actions.copy_(actions)
+            self.pipeline.run()
+        return (
+            self.observations,
+            buffers.reward.clone(),
+            buffers.terminated.clone(),
+            buffers.truncated.clone(),
+            {},
+        )
+
+    def reset(self, seed: int | None = None) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+        """Reset all environments. Episodes that this cuts short are not logged.
+
+        Args:
+            seed: Seeds the environments' random numbers first.
+
+        Returns:
+            Observations by group, shape (num_envs, size), and an empty dictionary of extras.
+        """
+        if seed is not None:
+            self.seed(seed)
+        with torch_stream(self.device):
+            for flag in (self.buffers.terminated, self.buffers.truncated, self.buffers.non_finite):
+                flag.zero_()
+            self.physics.reset_mask.fill_(True)
+            for stage in self._reset_stages:
+                stage.fn()
+            self.physics.reset_mask.zero_()
+        self._is_reset = True
+        return self.observations, {}
+
+    def seed(self, seed: int) -> None:
+        """Seed the environments' random numbers. Each environment draws from a state of its own."""
+        if not 0 <= seed < 2**31:
+            raise ConfigError(f"seed is {seed}; allowed: 0 to 2147483647")
+        with torch_stream(self.device):
+            wp.launch(
+                seed_random_state, self.num_envs, inputs=[seed], outputs=[self.buffers.random_state], device=self.device
+            )
+        self._seed_task(seed)
+
+    # -- what a learner reads ---------------------------------------------------------------------------------------
+
+    @property
+    def observations(self) -> dict[str, torch.Tensor]:
+        """Copies of the current observations by group, float, shape (num_envs, size)."""
+        return {group: view.clone() for group, view in self.buffers.observation_views.items()}
+
+    @property
+    def episode_length_buf(self) -> torch.Tensor:
+        """Steps taken in the current episodes, int32, shape (num_envs,). Assigning copies the values in place."""
+        return self.buffers.torch.episode_length
+
+    @episode_length_buf.setter
+    def episode_length_buf(self, value: torch.Tensor) -> None:
+        self.buffers.torch.episode_length.copy_(value)
+
+    @property
+    def single_observation_space(self) -> gymnasium.spaces.Dict:
+        """Observation space of one environment."""
+        from gymnasium import spaces
+
+        box = {group: spaces.Box(-float("inf"), float("inf"), (n,)) for group, n in self.num_observations.items()}
+        return spaces.Dict(box)
+
+    @property
+    def single_action_space(self) -> gymnasium.spaces.Box:
+        """Action space of one environment."""
+        from gymnasium import spaces
+
+        return spaces.Box(-float("inf"), float("inf"), (self.num_actions,))
+
+    def pop_episode_log(self) -> dict[str, float]:
+        """Return means over the episodes that ended since the last call, empty if none did. Synchronizes with the device.
+
+        ``Physics/overflow_steps`` counts the physics steps in which an environment overflowed a buffer of the solver.
+        """
+        log = self.episode_log.pop()
+        overflowed = int(self.physics.overflow_steps.numpy().sum())
+        if overflowed > self._overflow_seen:
+            _logger.warning("%s: %s", type(self).__name__, self.physics.describe_overflow())
+        if log:
+            log["Physics/overflow_steps"] = float(overflowed - self._overflow_seen)
+        self._overflow_seen = overflowed
+        return log
+
+    def launch_report(self) -> str:
+        """Return one line about how the step really runs."""
+        stats = self.scope.stats
+        graphs, islands = self.pipeline.graph_count, len(self.pipeline.islands)
+        parts = [f"launch: {self.scope.mode.value}", f"contract {self.scope.contract.value}"]
+        parts.append(f"{graphs} graph{'s' * (graphs != 1)} and {islands - graphs} other stages a step")
+        if reasons := stats.fallback_reasons():
+            parts.append("without a graph: " + "; ".join(f"{key[-1]}: {why}" for key, why in reasons.items()))
+        return ", ".join(parts)
+
+    def close(self) -> None:
+        """Drop graphs and recorded launches. The environment can't step afterwards."""
+        self.scope.close()
+
+    # -- stages that all tasks share --------------------------------------------------------------------------------
+
+    def _simulate(self) -> None:
+        for _ in range(self.cfg.decimation):
+            self.robot.write_targets_to_sim()
+            self.physics.step()
+
+    def _update_derived_state(self) -> None:
+        self.robot.update()
+        self._update_sensors()
+
+    def _advance_counters(self) -> None:
+        physics, buffers = self.physics, self.buffers
+        self._launch_per_env(
+            advance_counters,
+            [buffers.actions, physics.joint_q, physics.joint_qd, physics.body_parent_f],
+            [buffers.episode_length, buffers.non_finite],
+        )
+
+    def _finish_terminations(self) -> None:
+        buffers = self.buffers
+        self._launch_per_env(
+            finish_terminations,
+            [buffers.non_finite, buffers.episode_length, self.max_episode_length],
+            [buffers.terminated, buffers.truncated, self.physics.reset_mask],
+        )
+
+    def _finish_rewards(self) -> None:
+        buffers = self.buffers
+        self._launch_per_env(finish_rewards, [], [buffers.reward_terms, buffers.reward, buffers.episode_sums])
+
+    def _log_ended_episodes(self) -> None:
+        buffers = self.buffers
+        self._launch_per_env(
+            log_ended_episodes,
+            [buffers.terminated, buffers.truncated, buffers.non_finite, buffers.episode_length, buffers.episode_sums],
+            [self.episode_log.sums],
+        )
+
+    def _clear_episodes(self) -> None:
+        buffers = self.buffers
+        self._launch_per_env(
+            clear_episodes,
+            [self.physics.reset_mask],
+            [buffers.episode_length, buffers.episode_sums, buffers.actions],
+        )
+
+    def _launch_per_env(self, kernel: wp.Kernel, inputs: list[Any], outputs: list[Any]) -> None:
+        """Launch a kernel with one thread per environment."""
+        self.scope.launches.launch(kernel, self.num_envs, inputs, outputs)
+
+    def _check_actions(self, actions: torch.Tensor) -> None:
+        expected = (self.num_envs, self.num_actions)
+        if not isinstance(actions, torch.Tensor):
+            raise ConfigError(f"actions are a {type(actions).__name__}; allowed: a torch tensor of shape {expected}")
+        if tuple(actions.shape) != expected:
+            raise ConfigError(f"actions have shape {tuple(actions.shape)}; allowed: {expected}")
+        if str(actions.device) != self.device:
+            raise ConfigError(f"actions are on {actions.device}; allowed: {self.device}")

@@ -1,0 +1,47 @@
+"""Means over the episodes that ended, accumulated on the device and read when somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import warp as wp
+
+__all__ = ["EpisodeLog"]
+
+_HEAD = 4
+"""Entries before the reward terms: episodes, time-outs, non-finite ones, steps."""
+
+
+class EpisodeLog:
+    """Sums over ended episodes.
+
+    Args:
+        reward_terms: Names of the reward terms.
+        episode_length_s: Longest episode [s]; episode sums of rewards are divided by it, as the field does.
+        device: Device of the sums.
+    """
+
+    sums: wp.array
+    """Sums that :func:`treadle.envs.kernels.log_ended_episodes` adds to, float64."""
+
+    def __init__(self, reward_terms: Sequence[str], episode_length_s: float, device: wp.DeviceLike):
+        self._reward_terms = tuple(reward_terms)
+        self._episode_length_s = episode_length_s
+        self.sums = wp.zeros(_HEAD + len(self._reward_terms), dtype=wp.float64, device=device)
+
+    def pop(self) -> dict[str, float]:
+        """Return the means over the episodes that ended since the last call, empty where none did. Synchronizes."""
+        episodes, time_outs, non_finite, steps, *terms = self.sums.numpy().tolist()
+        self.sums.zero_()
+        if not episodes:
+            return {}
+        log = {
+            f"Episode_Reward/{name}": total / episodes / self._episode_length_s
+            for name, total in zip(self._reward_terms, terms, strict=True)
+        }
+        log["Episode_Termination/time_out"] = time_outs / episodes
+        log["Episode_Termination/terminated"] = (episodes - time_outs) / episodes
+        log["Episode_Termination/non_finite"] = non_finite / episodes
+        log["Metrics/success_rate"] = time_outs / episodes
+        log["Metrics/episode_length"] = steps / episodes
+        return log

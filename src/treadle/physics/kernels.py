@@ -1,0 +1,31 @@
+"""Kernels of the Newton backend."""
+
+import warp as wp
+
+__all__ = ["clear_wrenches", "count_overflow"]
+
+wp.set_module_options({"enable_backward": False})
+
+
+@wp.kernel
+def count_overflow(
+    overflow: wp.array[wp.int32],
+    overflow_steps_out: wp.array[wp.int32],
+    overflow_bits_out: wp.array[wp.int32],
+):
+    """Count the steps with an overflow and keep which buffers it was. One thread per environment."""
+    env = wp.tid()
+    if overflow[env] != 0:
+        overflow_steps_out[env] = overflow_steps_out[env] + 1
+        overflow_bits_out[env] = overflow_bits_out[env] | overflow[env]
+
+
+@wp.kernel
+def clear_wrenches(
+    env_mask: wp.array[wp.bool],
+    body_parent_f_out: wp.array2d[wp.spatial_vector],
+):
+    """Zero the measured joint wrenches of the masked environments. One thread per environment and body."""
+    env, body = wp.tid()
+    if env_mask[env]:
+        body_parent_f_out[env, body] = wp.spatial_vector()

@@ -1,0 +1,49 @@
+"""Learners: training with rsl_rl, checkpoints, evaluation.
+
+The configuration classes load nothing heavy. The rest loads torch and rsl_rl when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from treadle._lazy import lazy_names
+from treadle.rl_cfg import ActorModelCfg, MLPModelCfg, OnPolicyRunnerCfg, PPOAlgorithmCfg
+
+if TYPE_CHECKING:
+    from treadle.rl.checkpoint import Checkpoint, CheckpointError, find_checkpoint
+    from treadle.rl.evaluation import Evaluation, evaluate
+    from treadle.rl.policy import Policy
+    from treadle.rl.runner import TreadleRunner
+    from treadle.rl.wrapper import NonFiniteError, RslRlVecEnvWrapper
+
+__all__ = [
+    "ActorModelCfg",
+    "Checkpoint",
+    "CheckpointError",
+    "Evaluation",
+    "MLPModelCfg",
+    "NonFiniteError",
+    "OnPolicyRunnerCfg",
+    "PPOAlgorithmCfg",
+    "Policy",
+    "RslRlVecEnvWrapper",
+    "TreadleRunner",
+    "evaluate",
+    "find_checkpoint",
+]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Checkpoint": "treadle.rl.checkpoint",
+        "CheckpointError": "treadle.rl.checkpoint",
+        "Evaluation": "treadle.rl.evaluation",
+        "NonFiniteError": "treadle.rl.wrapper",
+        "Policy": "treadle.rl.policy",
+        "RslRlVecEnvWrapper": "treadle.rl.wrapper",
+        "TreadleRunner": "treadle.rl.runner",
+        "evaluate": "treadle.rl.evaluation",
+        "find_checkpoint": "treadle.rl.checkpoint",
+    },
+)

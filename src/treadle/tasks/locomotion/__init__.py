@@ -1,0 +1,1 @@
+"""Locomotion towards a far target, shared by the ant and the humanoid."""

@@ -1,0 +1,52 @@
+"""What both forms of the locomotion task share: the sensor, the gears and the targets."""
+
+from __future__ import annotations
+
+import numpy as np
+import warp as wp
+
+from treadle.assets.names import values_by_name
+from treadle.envs import DirectEnv
+from treadle.sensors import JointWrenchSensor
+from treadle.tasks.locomotion.cfg import LocomotionEnvCfg
+
+__all__ = ["REWARD_TERMS", "LocomotionParts"]
+
+REWARD_TERMS = (
+    "progress",
+    "alive",
+    "upright",
+    "move_to_target",
+    "action_l2",
+    "energy",
+    "joint_pos_limits",
+    "terminating",
+)
+
+
+class LocomotionParts:
+    """Sensor and constant arrays of the task, made from its configuration.
+
+    Args:
+        env: The environment, with its scene built.
+        cfg: Its configuration.
+
+    Raises:
+        ConfigError: ``feet_names`` or ``joint_gears`` matches nothing.
+    """
+
+    def __init__(self, env: DirectEnv, cfg: LocomotionEnvCfg):
+        robot, physics = env.robot, env.physics
+        device = physics.device
+        gears = np.array(values_by_name(cfg.joint_gears, robot.joint_names, "joint_gears"), dtype=np.float32)
+        targets = env.scene.env_origins.numpy() + np.array(cfg.target_pos, dtype=np.float32)
+        self.feet = JointWrenchSensor(robot, cfg.feet_names, physics, env.scope.child("feet"))
+        self.joint_gears = wp.array(gears, dtype=float, device=device)
+        """Gear of each joint [N*m], shape (num_joints,)."""
+        self.gear_ratio = wp.array(gears / gears.max(), dtype=float, device=device)
+        """Gear of each joint as a share of the largest, shape (num_joints,)."""
+        self.targets_w = wp.array(targets, dtype=wp.vec3, device=device)
+        """Target of each environment, world frame [m], shape (num_envs,)."""
+        self.target_distance = wp.zeros(env.num_envs, dtype=wp.float64, device=device)
+        """Distance to the target in the ground plane at the last step [m], float64, shape (num_envs,)."""
+        self.num_observations = 12 + 3 * robot.num_joints + 6 * len(self.feet.body_ids)
