@@ -1,6 +1,7 @@
 """The errors that Treadle raises for a user's mistake.
 
-Every message names the field, the value that was given, and what is allowed, so that the command line can print it as it is.
+Every message names the field, the value that was given, and what is allowed, so that the command line can print it
+as it is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The task registry: a stable id, one configuration, and one environment class per frontend.
 
-Nothing here imports a task. A registration holds import paths (``"package.module:Name"``), which are resolved when a task is
-made, so listing tasks costs nothing.
+Nothing here imports a task. A registration holds import paths (``"package.module:Name"``), which are resolved when a
+task is made, so listing tasks costs nothing.
 """
 
 from __future__ import annotations

@@ -137,8 +137,8 @@ class Articulation:
             return
         mask = wp.to_torch(env_mask)[:, None]
         state = self.data.torch
-        state.joint_pos.copy_(joint_pos.where(mask, state.joint_pos))  # type: ignore[union-attr]
-        state.joint_vel.copy_(joint_vel.where(mask, state.joint_vel))  # type: ignore[union-attr]
+        state.joint_pos.copy_(joint_pos.where(mask, state.joint_pos))
+        state.joint_vel.copy_(joint_vel.where(mask, state.joint_vel))
 
     def write_default_root_state_to_sim(self, env_mask: wp.array) -> None:
         """Put the floating root of the masked environments back to its default pose and velocity."""

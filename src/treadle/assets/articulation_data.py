@@ -38,8 +38,8 @@ class TorchViews:
 class ArticulationData:
     """Arrays of an articulation. None of them is ever reallocated; ``data.torch`` gives torch views of them.
 
-    State: what the simulation computes. Derived: refreshed once per step by :meth:`Articulation.update`. Targets: what actions
-    write. Constants: the defaults and limits, per environment so that they can be randomized.
+    State: what the simulation computes. Derived: refreshed once per step by :meth:`Articulation.update`. Targets: what
+    actions write. Constants: the defaults and limits, per environment so that they can be randomized.
     """
 
     joint_pos: wp.array
@@ -65,7 +65,7 @@ class ArticulationData:
     joint_pos_target: wp.array
     """Target: joint positions [rad or m], float, shape (num_envs, num_joints)."""
     applied_effort: wp.array
-    """Efforts that were applied after clamping [N*m or N], float, shape (num_envs, num_joints); 0 for position drives."""
+    """Efforts after clamping [N*m or N], float, shape (num_envs, num_joints); 0 for position drives."""
     default_root_pose: wp.array
     """Constant: root pose relative to the environment's origin, transform, shape (num_envs,)."""
     default_root_vel: wp.array

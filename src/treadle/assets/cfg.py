@@ -77,6 +77,7 @@ class ArticulationCfg:
         if not self.asset_path:
             yield f"{where}.asset_path is empty; allowed: the path of an MJCF file or the name of a shipped robot"
         if not 0.0 < self.soft_joint_pos_limit_factor <= 1.0:
-            yield f"{where}.soft_joint_pos_limit_factor is {self.soft_joint_pos_limit_factor}; allowed: above 0, at most 1"
+            factor = self.soft_joint_pos_limit_factor
+            yield f"{where}.soft_joint_pos_limit_factor is {factor}; allowed: above 0, at most 1"
         for name, actuator in self.actuators.items():
             yield from actuator.problems(f"{where}.actuators.{name}")

@@ -37,7 +37,7 @@ def values_by_name(values: Mapping[str, float], names: Sequence[str], where: str
         ConfigError: A pattern matches nothing, or is no regular expression.
     """
     result = [default] * len(names)
-    for pattern in reversed(values):
+    for pattern in reversed(list(values)):
         for index in match_names([pattern], names, where):
             result[index] = float(values[pattern])
     return result

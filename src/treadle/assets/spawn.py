@@ -21,7 +21,7 @@ _JOINT_TYPES = (newton.JointType.REVOLUTE, newton.JointType.PRISMATIC)
 
 @dataclass(frozen=True)
 class ArticulationLayout:
-    """Where the parts of an articulation lie in the arrays of one environment, and what its configuration says of each joint."""
+    """Where the parts of an articulation lie in one environment's arrays, and what is configured of each joint."""
 
     joint_names: tuple[str, ...]
     """Names of the joints with one degree of freedom, in model order."""
@@ -114,8 +114,8 @@ def _load_model(builder: newton.ModelBuilder, cfg: ArticulationCfg, where: str) 
 def _check_joints(builder: newton.ModelBuilder, joints: Sequence[int], names: Sequence[str], where: str) -> None:
     allowed = (*_JOINT_TYPES, newton.JointType.FREE, newton.JointType.FIXED)
     problems = [
-        f"{where}: joint {_last(builder.joint_label[j])!r} is of type {newton.JointType(kind).name}; allowed: revolute, "
-        f"prismatic, and one free root"
+        f"{where}: joint {_last(builder.joint_label[j])!r} is of type {newton.JointType(kind).name}; allowed: "
+        f"revolute, prismatic, and one free root"
         for j, kind in enumerate(builder.joint_type)
         if kind not in allowed or (kind == newton.JointType.FREE and j != 0)
     ]

@@ -13,7 +13,9 @@ __all__ = ["EnvBuffers"]
 
 
 class EnvBuffers:
-    """What an environment reads and writes at each step. Nothing here is ever reallocated; ``buffers.torch`` gives torch views.
+    """What an environment reads and writes at each step.
+
+    Nothing here is ever reallocated; ``buffers.torch`` gives torch views.
 
     Args:
         num_envs: Number of environments.

@@ -35,8 +35,8 @@ _logger = logging.getLogger(__name__)
 class DirectEnv:
     """A batch of environments whose task is code rather than a set of terms.
 
-    Use :class:`treadle.envs.DirectWarpEnv` or :class:`treadle.envs.DirectTorchEnv` as the base of a task. Both run the same steps in
-    the same order, listed in :meth:`_stages`; they differ in how the stages of the task are computed.
+    Use :class:`treadle.envs.DirectWarpEnv` or :class:`treadle.envs.DirectTorchEnv` as the base of a task. Both run
+    the same steps in the same order, listed in :meth:`_stages`; they differ in how the stages of the task are computed.
 
     Everything that :meth:`step` and :meth:`reset` return is a copy: the environment never writes into it again.
 
@@ -84,7 +84,7 @@ class DirectEnv:
         raise NotImplementedError
 
     def _process_actions(self) -> None:
-        """Turn ``buffers.actions`` into targets of the robot. They hold for all physics steps of the environment step."""
+        """Turn ``buffers.actions`` into targets of the robot, which hold for the whole environment step."""
         raise NotImplementedError
 
     def _compute_terminations(self) -> None:
@@ -144,8 +144,9 @@ class DirectEnv:
             actions: float, shape (num_envs, num_actions), on the environment's device.
 
         Returns:
-            Observations by group, shape (num_envs, size), of the new episode where one ended; reward, shape (num_envs,);
-            terminated and truncated, bool, shape (num_envs,), never both; and an empty dictionary of extras.
+            Observations by group, shape (num_envs, size), of the new episode where one ended; reward, shape
+            (num_envs,); terminated and truncated, bool, shape (num_envs,), never both; and an empty dictionary of
+            extras.
 
         Raises:
             ConfigError: The actions have another shape, device or type.
@@ -217,8 +218,10 @@ class DirectEnv:
         """Observation space of one environment."""
         from gymnasium import spaces
 
-        box = {group: spaces.Box(-float("inf"), float("inf"), (n,)) for group, n in self.num_observations.items()}
-        return spaces.Dict(box)
+        boxes: dict[str, spaces.Space[Any]] = {
+            group: spaces.Box(-float("inf"), float("inf"), (n,)) for group, n in self.num_observations.items()
+        }
+        return spaces.Dict(boxes)
 
     @property
     def single_action_space(self) -> gymnasium.spaces.Box:
@@ -228,9 +231,9 @@ class DirectEnv:
         return spaces.Box(-float("inf"), float("inf"), (self.num_actions,))
 
     def pop_episode_log(self) -> dict[str, float]:
-        """Return means over the episodes that ended since the last call, empty if none did. Synchronizes with the device.
+        """Return means over the episodes that ended since the last call, empty if none did.
 
-        ``Physics/overflow_steps`` counts the physics steps in which an environment overflowed a buffer of the solver.
+        Synchronizes with the device. ``Physics/overflow_steps`` counts the physics steps in which an environment overflowed a buffer of the solver.
         """
         log = self.episode_log.pop()
         overflowed = int(self.physics.overflow_steps.numpy().sum())
@@ -248,7 +251,7 @@ class DirectEnv:
         parts = [f"launch: {self.scope.mode.value}", f"contract {self.scope.contract.value}"]
         parts.append(f"{graphs} graph{'s' * (graphs != 1)} and {islands - graphs} other stages a step")
         if reasons := stats.fallback_reasons():
-            parts.append("without a graph: " + "; ".join(f"{key[-1]}: {why}" for key, why in reasons.items()))
+            parts.append("without a graph: " + "; ".join(sorted(set(reasons.values()))))
         return ", ".join(parts)
 
     def close(self) -> None:

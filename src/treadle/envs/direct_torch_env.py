@@ -14,9 +14,10 @@ __all__ = ["DirectTorchEnv"]
 
 
 class DirectTorchEnv(DirectEnv):
-    """Base of a task in plain torch. Physics, resets and accounting are the same kernels as everywhere, in graphs where legal.
+    """Base of a task in plain torch.
 
-    A task implements the methods with ``get`` in their names; they return tensors, which are copied into the persistent buffers.
+    Physics, resets and accounting are the same kernels as everywhere, in graphs where legal. A task implements the methods with ``get`` in their names; they return tensors, which are copied into the
+    persistent buffers.
     """
 
     task_frontend: ClassVar[str] = "torch"
@@ -46,8 +47,8 @@ class DirectTorchEnv(DirectEnv):
     def rand(self, columns: int, lower: float, upper: float) -> torch.Tensor:
         """Return uniform random numbers, shape (num_envs, columns).
 
-        All environments draw at each call, whether they need the numbers or not, so that a reset of one environment never shifts
-        the draws of another.
+        All environments draw at each call, whether they need the numbers or not, so that a reset of one environment
+        never shifts the draws of another.
         """
         draws = torch.rand((self.num_envs, columns), generator=self._generator, device=self.device)
         return draws * (upper - lower) + lower

@@ -91,7 +91,7 @@ def log_ended_episodes(
     episode_sums: wp.array2d[float],
     log_out: wp.array[wp.float64],
 ):
-    """Add the episodes that ended to the log: count, time-outs, non-finite ones, steps, then the sum of each reward term."""
+    """Add the episodes that ended to the log: count, time-outs, non-finite ones, steps, then each reward term."""
     env = wp.tid()
     if terminated[env] or truncated[env]:
         wp.atomic_add(log_out, 0, wp.float64(1.0))

@@ -12,8 +12,8 @@ __all__ = ["PhysicsBackend"]
 class PhysicsBackend(Protocol):
     """A batch of equal worlds, one per environment.
 
-    All arrays are persistent: their storage never moves, so kernels and graphs may keep their pointers. The world frame is z up,
-    units are SI, quaternions are (x, y, z, w).
+    All arrays are persistent: their storage never moves, so kernels and graphs may keep their pointers. The world
+    frame is z up, units are SI, quaternions are (x, y, z, w).
     """
 
     device: wp.Device
@@ -23,10 +23,11 @@ class PhysicsBackend(Protocol):
     dt: float
     """Time step [s]."""
     joint_q: wp.array
-    """Generalized positions [m or rad], float, shape (num_envs, num_coords). A floating root takes 7: position, quaternion."""
+    """Generalized positions [m or rad], float, shape (num_envs, num_coords). A floating root takes 7: position,
+    quaternion."""
     joint_qd: wp.array
-    """Generalized velocities [m/s or rad/s], float, shape (num_envs, num_dofs). A floating root takes 6: linear velocity of its
-    centre of mass, then angular velocity, world frame."""
+    """Generalized velocities [m/s or rad/s], float, shape (num_envs, num_dofs). A floating root takes 6: linear
+    velocity of its centre of mass, then angular velocity, world frame."""
     joint_f: wp.array
     """Generalized forces to apply [N or N*m], float, shape (num_envs, num_dofs). They stay until overwritten."""
     joint_target_q: wp.array
@@ -34,10 +35,11 @@ class PhysicsBackend(Protocol):
     body_q: wp.array
     """Body poses in the world frame, transform, shape (num_envs, num_bodies)."""
     body_qd: wp.array
-    """Body velocities, spatial vector (linear of the centre of mass, angular), world frame, shape (num_envs, num_bodies)."""
+    """Body velocities, spatial vector (linear of the centre of mass, angular), world frame, shape (num_envs,
+    num_bodies)."""
     body_parent_f: wp.array
-    """Wrench that the parent joint applies to each body [N, N*m], spatial vector (force, torque about the body's centre of mass),
-    world frame, shape (num_envs, num_bodies); of the last step, zero after a reset."""
+    """Wrench that the parent joint applies to each body [N, N*m], spatial vector (force, torque about the body's
+    centre of mass), world frame, shape (num_envs, num_bodies); of the last step, zero after a reset."""
     body_com: wp.array
     """Centres of mass in the frames of the bodies [m], vec3, shape (num_envs, num_bodies)."""
     reset_mask: wp.array
@@ -51,9 +53,9 @@ class PhysicsBackend(Protocol):
     def reset(self) -> None:
         """Make the worlds in :attr:`reset_mask` consistent with the joint state that was written into them. Capturable.
 
-        Clears what the solver keeps from step to step and the measured wrenches, and recomputes body poses and velocities.
-        Nothing of the other worlds changes.
+        Clears what the solver keeps from step to step and the measured wrenches, and recomputes body poses and
+        velocities. Nothing of the other worlds changes.
         """
 
     def describe_overflow(self) -> str | None:
-        """Return which buffers overflowed so far and which setting enlarges them, ``None`` if none did. Synchronizes."""
+        """Return which buffers overflowed so far and how to enlarge them, ``None`` if none did. Synchronizes."""

@@ -17,7 +17,8 @@ class MJWarpSolverCfg:
     njmax: int = 64
     """Constraint rows per environment."""
     nconmax: int = 32
-    """Contacts per environment. The pool is shared: when it overflows, contacts of arbitrary environments are dropped."""
+    """Contacts per environment. The pool is shared: when it overflows, contacts of arbitrary environments are
+    dropped."""
     iterations: int = 100
     """Most iterations of the constraint solver."""
     ls_iterations: int = 50

@@ -21,8 +21,9 @@ __all__ = ["NewtonBackend"]
 class NewtonBackend:
     """The :class:`treadle.physics.PhysicsBackend` on Newton.
 
-    Steps in place (``state_in is state_out``), so any number of steps per graph leaves every pointer as it found it. Features that
-    no task uses are off: switchable kinematic roots and MuJoCo sensors, which saves about ten launches per step.
+    Steps in place (``state_in is state_out``), so any number of steps per graph leaves every pointer as it found it.
+    Features that no task uses are off: switchable kinematic roots and MuJoCo sensors, which saves about ten launches
+    per step.
 
     Args:
         model: Newton model of ``num_envs`` equal worlds with one articulation each.
@@ -66,7 +67,7 @@ class NewtonBackend:
         newton.eval_fk(self.model, self._state.joint_q, self._state.joint_qd, self._state, mask=self.reset_mask)
 
     def describe_overflow(self) -> str | None:
-        """Return which buffers overflowed so far and which setting enlarges them, ``None`` if none did. Synchronizes."""
+        """Return which buffers overflowed so far and how to enlarge them, ``None`` if none did. Synchronizes."""
         counts = self.overflow_steps.numpy()
         if not counts.any():
             return None
@@ -74,26 +75,32 @@ class NewtonBackend:
         flags = (*mujoco_warp.OverflowType, *SolverMuJoCo.OverflowBits)
         names = [flag.name for flag in flags if bits & int(flag) and flag.name]
         return (
-            f"{(counts > 0).sum()} of {self.num_envs} environments overflowed a solver buffer in {counts.sum()} physics "
-            f"steps ({', '.join(names) or hex(bits)}); enlarge sim.solver.njmax for NEFC, else sim.solver.nconmax"
+            f"{(counts > 0).sum()} of {self.num_envs} environments overflowed a solver buffer in {counts.sum()} "
+            f"physics steps ({', '.join(names) or hex(bits)}); enlarge sim.solver.njmax for NEFC, else sim.solver.nconmax"
         )
 
     def _allocate(self) -> None:
         worlds = self.num_envs
         state, control, device = self._state, self._control, self.device
-        self.joint_q = state.joint_q.reshape((worlds, -1))
-        self.joint_qd = state.joint_qd.reshape((worlds, -1))
-        self.joint_f = control.joint_f.reshape((worlds, -1))
-        self.joint_target_q = control.joint_target_q.reshape((worlds, -1))
-        self.body_q = state.body_q.reshape((worlds, -1))
-        self.body_qd = state.body_qd.reshape((worlds, -1))
-        self.body_parent_f = self._observables.body_parent_f.reshape((worlds, -1))
-        self.body_com = self.model.body_com.reshape((worlds, -1))
+        self.joint_q = self._rows(state.joint_q)
+        self.joint_qd = self._rows(state.joint_qd)
+        self.joint_f = self._rows(control.joint_f)
+        self.joint_target_q = self._rows(control.joint_target_q)
+        self.body_q = self._rows(state.body_q)
+        self.body_qd = self._rows(state.body_qd)
+        self.body_com = self._rows(self.model.body_com)
+        self.body_parent_f = self._rows(self._observables.body_parent_f)
         # The solver wants one entry more than there are worlds: the last one stands for the global world.
         self._world_mask = wp.zeros(worlds + 1, dtype=wp.bool, device=device)
         self.reset_mask = self._world_mask[:worlds]
         self.overflow_steps = wp.zeros(worlds, dtype=wp.int32, device=device)
         self._overflow_bits = wp.zeros(worlds, dtype=wp.int32, device=device)
+
+    def _rows(self, flat: wp.array | None) -> wp.array:
+        """Return a view of one of Newton's flat arrays with a row per environment."""
+        if flat is None:
+            raise ConfigError("the model has no bodies or no joints; allowed: an articulation with both")
+        return flat.reshape((self.num_envs, -1))
 
 
 def _solver_options(cfg: SimulationCfg) -> dict[str, Any]:

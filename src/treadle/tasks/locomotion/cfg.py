@@ -13,7 +13,10 @@ __all__ = ["LocomotionEnvCfg", "LocomotionRewardCfg"]
 
 @dataclass(kw_only=True)
 class LocomotionRewardCfg:
-    """Weights of the reward terms. Each term is multiplied by the step time, except ``terminating``, which acts once."""
+    """Weights of the reward terms.
+
+    Each term is multiplied by the step time, except ``terminating``, which acts once.
+    """
 
     progress: float = 1.0
     """Speed towards the target [m/s]."""
@@ -28,14 +31,18 @@ class LocomotionRewardCfg:
     energy: float = -0.05
     """Sum over joints of abs(action * joint velocity) times the joint's share of the largest gear [rad/s]."""
     joint_pos_limits: float = -0.1
-    """Sum over joints of how far the normalized position exceeds ``joint_limit_threshold``, times the share of the gear."""
+    """Sum over joints of how far the normalized position exceeds ``joint_limit_threshold``, times the share of the
+    gear."""
     terminating: float = -2.0
     """Paid once when the episode ends in a terminal state."""
 
 
 @dataclass(kw_only=True)
 class LocomotionEnvCfg(DirectEnvCfg):
-    """A robot runs towards a target that it never reaches. The constants are those of Isaac Lab 3.0's tasks of the same names."""
+    """A robot runs towards a target that it never reaches.
+
+    The constants are those of Isaac Lab 3.0's tasks of the same names.
+    """
 
     action_scale: float = 0.5
     """Effort = ``action_scale`` * gear * action, the action clamped to [-1, 1]."""
