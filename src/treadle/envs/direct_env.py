@@ -233,7 +233,8 @@ class DirectEnv:
     def pop_episode_log(self) -> dict[str, float]:
         """Return means over the episodes that ended since the last call, empty if none did.
 
-        Synchronizes with the device. ``Physics/overflow_steps`` counts the physics steps in which an environment overflowed a buffer of the solver.
+        Synchronizes with the device. ``Physics/overflow_steps`` counts the physics steps in which an environment
+        overflowed a buffer of the solver.
         """
         log = self.episode_log.pop()
         overflowed = int(self.physics.overflow_steps.numpy().sum())

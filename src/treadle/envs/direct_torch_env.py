@@ -16,8 +16,8 @@ __all__ = ["DirectTorchEnv"]
 class DirectTorchEnv(DirectEnv):
     """Base of a task in plain torch.
 
-    Physics, resets and accounting are the same kernels as everywhere, in graphs where legal. A task implements the methods with ``get`` in their names; they return tensors, which are copied into the
-    persistent buffers.
+    Physics, resets and accounting are the same kernels as everywhere, in graphs where legal. A task implements the
+    methods with ``get`` in their names; they return tensors, which are copied into the persistent buffers.
     """
 
     task_frontend: ClassVar[str] = "torch"

@@ -76,7 +76,8 @@ class NewtonBackend:
         names = [flag.name for flag in flags if bits & int(flag) and flag.name]
         return (
             f"{(counts > 0).sum()} of {self.num_envs} environments overflowed a solver buffer in {counts.sum()} "
-            f"physics steps ({', '.join(names) or hex(bits)}); enlarge sim.solver.njmax for NEFC, else sim.solver.nconmax"
+            f"physics steps ({', '.join(names) or hex(bits)}); enlarge sim.solver.njmax for NEFC, "
+            f"else sim.solver.nconmax"
         )
 
     def _allocate(self) -> None:
