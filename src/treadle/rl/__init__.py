@@ -5,6 +5,7 @@ The configuration classes load nothing heavy. The rest loads torch and rsl_rl wh
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from treadle._lazy import lazy_names
@@ -32,6 +33,9 @@ __all__ = [
     "evaluate",
     "find_checkpoint",
 ]
+
+# rsl_rl's logger imports GitPython, which refuses to be imported without a git program unless told to be quiet.
+os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
 
 __getattr__ = lazy_names(
     __name__,

@@ -1,0 +1,124 @@
+"""Configurations as JSON text and back.
+
+A checkpoint and a run directory keep the configuration that they were made with. It is read back over the task's
+defaults, so a field that was added later takes its default, and a field that no longer exists is an error.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import types
+import typing
+from typing import Any, Literal, TypeVar, Union
+
+from treadle.errors import ConfigError, did_you_mean
+
+__all__ = ["from_json", "to_json"]
+
+T = TypeVar("T")
+
+
+def to_json(cfg: Any) -> str:
+    """Return a configuration as JSON text.
+
+    Infinite and undefined numbers become strings, since JSON has no such numbers.
+
+    Args:
+        cfg: A dataclass of dataclasses, tuples, lists, dictionaries by string, numbers, strings, booleans and None.
+
+    Raises:
+        ConfigError: A value has another type.
+    """
+    return json.dumps(_to_plain(cfg, type(cfg).__name__), indent=2)
+
+
+def from_json(text: str, default: T) -> T:
+    """Return a copy of ``default`` with the values of JSON text made by :func:`to_json`.
+
+    Raises:
+        ConfigError: The text is not JSON, or has an unknown field or a value of the wrong type.
+    """
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"the stored configuration is not JSON: {error}") from error
+    return _from_plain(data, type(default), default, type(default).__name__)
+
+
+def _to_plain(value: Any, where: str) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _to_plain(getattr(value, f.name), f"{where}.{f.name}") for f in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(key): _to_plain(item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_to_plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ConfigError(f"{where} is a {type(value).__name__}, which a configuration file cannot hold")
+
+
+def _from_plain(data: Any, hint: Any, default: Any, where: str) -> Any:
+    """Turn plain data into a value of a type.
+
+    ``default`` decides which dataclass stands in a field, since a task may use a derived one.
+    """
+    if dataclasses.is_dataclass(default) or dataclasses.is_dataclass(hint):
+        return _dataclass_from_plain(data, hint if default is None else default, where)
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Union or origin is types.UnionType:
+        return _union_from_plain(data, args, default, where)
+    if origin is Literal and data in args:
+        return data
+    if origin in (tuple, list) and isinstance(data, list):
+        return _sequence_from_plain(data, origin, args, where)
+    if origin is dict and isinstance(data, dict):
+        known = default if isinstance(default, dict) else {}
+        return {key: _from_plain(item, args[1], known.get(key), f"{where}.{key}") for key, item in data.items()}
+    if hint is float and (type(data) in (int, float) or data in ("inf", "-inf", "nan")):
+        return float(data)
+    if hint in (int, str, bool, type(None)) and type(data) is hint:
+        return data
+    raise ConfigError(f"{where} is {data!r} in the stored configuration; allowed: {getattr(hint, '__name__', hint)}")
+
+
+def _dataclass_from_plain(data: Any, default: Any, where: str) -> Any:
+    cls = default if isinstance(default, type) else type(default)
+    names = {f.name for f in dataclasses.fields(cls)}
+    if not isinstance(data, dict):
+        raise ConfigError(f"{where} is {data!r} in the stored configuration; allowed: the fields of {cls.__name__}")
+    for name in data:
+        if name not in names:
+            raise ConfigError(f"{where} has no field {name!r}{did_you_mean(name, names)}")
+    if isinstance(default, type):
+        default = cls()
+    hints = typing.get_type_hints(cls)
+    values = {
+        name: _from_plain(item, hints[name], getattr(default, name), f"{where}.{name}") for name, item in data.items()
+    }
+    return dataclasses.replace(default, **values)
+
+
+def _union_from_plain(data: Any, options: tuple[Any, ...], default: Any, where: str) -> Any:
+    for option in sorted(options, key=lambda option: option is not type(None)):
+        try:
+            return _from_plain(data, option, default, where)
+        except ConfigError:
+            continue
+    allowed = " or ".join(getattr(option, "__name__", str(option)) for option in options)
+    raise ConfigError(f"{where} is {data!r} in the stored configuration; allowed: {allowed}")
+
+
+def _sequence_from_plain(data: list[Any], origin: Any, args: tuple[Any, ...], where: str) -> Any:
+    if origin is list or args[1:] == (Ellipsis,):
+        hints = [args[0]] * len(data)
+    elif len(args) == len(data):
+        hints = list(args)
+    else:
+        raise ConfigError(f"{where} has {len(data)} values in the stored configuration; allowed: {len(args)}")
+    return origin(
+        _from_plain(item, hint, None, f"{where}[{i}]") for i, (item, hint) in enumerate(zip(data, hints, strict=True))
+    )
