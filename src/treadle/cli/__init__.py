@@ -1,0 +1,84 @@
+"""The command line, ``treadle``.
+
+A command is imported when it is called, so listing tasks or naming a wrong one loads neither torch nor Newton.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from treadle import __version__
+from treadle.errors import TreadleError, UnknownNameError
+
+__all__ = ["main"]
+
+_COMMANDS = {
+    "list": ("treadle.cli.list_tasks", "list the tasks"),
+    "train": ("treadle.cli.train", "train a policy for a task"),
+    "play": ("treadle.cli.play", "play a trained policy and measure it"),
+}
+"""Module of each command, which has ``run(argv) -> int``, and its line in the help."""
+
+_OPTIONAL_MODULES = frozenset(
+    ("mujoco", "mujoco_warp", "newton", "rsl_rl", "tensorboard", "tensordict", "torch", "tyro")
+)
+"""Modules that the package's extras bring."""
+
+_ERROR = 2
+_INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    A user's mistake becomes one line on stderr.
+
+    Args:
+        argv: Command and options; the process's own when ``None``.
+
+    Returns:
+        Exit status: 0, 2 after a mistake, 130 after an interruption.
+    """
+    try:
+        return _dispatch(list(sys.argv[1:] if argv is None else argv))
+    except TreadleError as error:
+        return _fail(str(error))
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module not in _OPTIONAL_MODULES:
+            raise
+        return _fail(f"this command needs {module}, which is not installed; pip install 'treadle[sim,rl]' brings it")
+    except KeyboardInterrupt:
+        print("treadle: interrupted", file=sys.stderr)
+        return _INTERRUPTED
+
+
+def _dispatch(argv: list[str]) -> int:
+    command = argv[0] if argv else "--help"
+    if command in ("-h", "--help"):
+        print(_help())
+        return 0 if argv else _ERROR
+    if command == "--version":
+        print(f"treadle {__version__}")
+        return 0
+    if command not in _COMMANDS:
+        raise UnknownNameError("command", command, _COMMANDS)
+    run = importlib.import_module(_COMMANDS[command][0]).run
+    try:
+        return int(run(argv[1:]))
+    except SystemExit as stop:  # argument parsers leave like this after --help
+        return int(stop.code or 0)
+
+
+def _help() -> str:
+    lines = ["usage: treadle COMMAND ...", "", "Robot-learning environments on NVIDIA Warp.", "", "commands:"]
+    lines += [f"  {name:<8} {summary}" for name, (_, summary) in _COMMANDS.items()]
+    lines += ["", "options:", "  -h, --help  show this help", "  --version   show the version", ""]
+    return "\n".join([*lines, "'treadle COMMAND --help' describes a command."])
+
+
+def _fail(message: str) -> int:
+    print(f"treadle: error: {' '.join(message.split())}", file=sys.stderr)
+    return _ERROR

@@ -1,0 +1,161 @@
+"""Options from typed dataclasses, by tyro, with its errors turned into one line."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import difflib
+import io
+import re
+import types
+import typing
+from typing import Any, Literal, TypeVar, Union
+
+from treadle.errors import ConfigError
+from treadle.registry import TaskSpec, list_tasks, task_spec
+
+__all__ = ["option_types", "parse", "peek", "split_task"]
+
+T = TypeVar("T")
+
+_TYPE_WORDS = {int: "an integer", float: "a number", str: "text", bool: "True or False", type(None): "None"}
+_BOX = str.maketrans("╭╮╰╯│─", "      ")
+
+
+def split_task(command: str, argv: list[str], summary: str) -> tuple[TaskSpec | None, list[str]]:
+    """Take the task's id off the front of a command's arguments.
+
+    Returns:
+        The task and the remaining arguments; ``None`` instead of the task after general help was printed.
+
+    Raises:
+        ConfigError: There is no id, or no such task.
+    """
+    tasks = ", ".join(list_tasks())
+    if argv and argv[0] in ("-h", "--help"):
+        print(f"usage: treadle {command} TASK [OPTIONS]\n\n{summary}\n\ntasks: {tasks}\n")
+        print(f"'treadle {command} TASK --help' describes all options; a task's defaults are among them.")
+        return None, []
+    if not argv or argv[0].startswith("-"):
+        raise ConfigError(f"'treadle {command}' needs a task as its first argument; allowed: {tasks}")
+    return task_spec(argv[0]), argv[1:]
+
+
+def parse(default: T, argv: list[str], prog: str) -> T:
+    """Return a copy of a dataclass with the values that the options give.
+
+    Args:
+        default: Its fields, nested ones and entries of dictionaries included, are the options.
+        argv: The options.
+        prog: Command as it is shown to the user.
+
+    Raises:
+        ConfigError: An option or its value is not allowed.
+        SystemExit: Help was printed.
+    """
+    import tyro
+
+    errors = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(errors):
+            options, unknown = tyro.cli(type(default), default=default, args=argv, prog=prog, return_unknown_args=True)
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        raise ConfigError(
+            f"{_describe_error(errors.getvalue(), argv, option_types(default))}; see '{prog} --help'"
+        ) from None
+    if unknown:
+        raise ConfigError(f"{_describe_unknown(unknown, option_types(default))}; see '{prog} --help'")
+    return options
+
+
+def peek(argv: list[str], option: str) -> str | None:
+    """Return an option's value before the options are parsed, ``None`` when it is not given."""
+    for position, arg in enumerate(argv):
+        name, equals, value = arg.partition("=")
+        if name.replace("_", "-") == option:
+            return value if equals else next(iter(argv[position + 1 :]), None)
+    return None
+
+
+def option_types(cfg: Any, prefix: str = "--") -> dict[str, Any]:
+    """Return the type of each option that a dataclass gives, by the option's name."""
+    hints = typing.get_type_hints(type(cfg))
+    by_option: dict[str, Any] = {}
+    for field in dataclasses.fields(cfg):
+        value, option = getattr(cfg, field.name), _option(prefix, field.name)
+        if dataclasses.is_dataclass(value):
+            by_option |= option_types(value, f"{option}.")
+        elif isinstance(value, dict) and value:
+            for key, item in value.items():
+                nested = _option(f"{option}.", key)
+                by_option |= (
+                    option_types(item, f"{nested}.") if dataclasses.is_dataclass(item) else {nested: type(item)}
+                )
+        else:
+            by_option[option] = hints[field.name]
+    return by_option
+
+
+def _option(prefix: str, name: str) -> str:
+    return prefix + name.replace("_", "-")
+
+
+def _describe_unknown(unknown: list[str], by_option: dict[str, Any]) -> str:
+    given = [arg.partition("=")[0] for arg in unknown if arg.startswith("-")]
+    if not given:
+        return f"unexpected argument {unknown[0]!r}"
+    return ", ".join(f"unknown option {option!r}{_near(option.replace('_', '-'), list(by_option))}" for option in given)
+
+
+def _near(option: str, options: list[str]) -> str:
+    """Name up to three options that end like the given one, or else are spelled like it."""
+    tail = "." + option.lstrip("-").rpartition(".")[2]
+    near = [name for name in options if name.endswith(tail)][:3] or difflib.get_close_matches(option, options, n=2)
+    return f" (did you mean {' or '.join(near)}?)" if near else ""
+
+
+def _describe_error(text: str, argv: list[str], by_option: dict[str, Any]) -> str:
+    """Say what tyro says in a box over many lines.
+
+    Its wording is no stable interface. Only the option's name is taken from it; where there is none, the text is passed
+    on without the box and without the advice below it.
+    """
+    body = " ".join(re.split(r"For full helptext|Argument helptext:", text.translate(_BOX))[0].split())
+    option = next((name for name in re.findall(r"--[\w.*-]+", body) if name in by_option), None)
+    if option is None:
+        return body or "the options cannot be read"
+    allowed = _describe_type(by_option[option])
+    values = _values(argv, option)
+    return f"{option} is {' '.join(values)!r}; allowed: {allowed}" if values else f"{option} needs a value: {allowed}"
+
+
+def _values(argv: list[str], option: str) -> list[str]:
+    """Return the arguments that follow an option's last occurrence."""
+    values: list[str] = []
+    inside = False
+    for arg in argv:
+        name, equals, value = arg.partition("=")
+        if arg.startswith("--"):
+            if inside := name.replace("_", "-") == option:
+                values = [value] if equals else []
+        elif inside:
+            values.append(arg)
+    return values
+
+
+def _describe_type(hint: Any) -> str:
+    """Say in words which values an option takes."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Literal:
+        return ", ".join(str(choice) for choice in args)
+    if origin is Union or origin is types.UnionType:
+        return " or ".join(_describe_type(arg) for arg in args)
+    if origin is tuple and args[-1] is not Ellipsis:
+        return f"{len(args)} values, each {_describe_type(args[0])}"
+    if origin in (tuple, list):
+        return f"any number of values, each {_describe_type(args[0])}"
+    if origin is dict:
+        return f"pairs of {_describe_type(args[0])} and {_describe_type(args[1])}"
+    return _TYPE_WORDS.get(hint, getattr(hint, "__name__", str(hint)))
