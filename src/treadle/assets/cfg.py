@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from treadle._checks import choice_problems, is_finite
+
 __all__ = ["ActuatorCfg", "ArticulationCfg", "InitialStateCfg"]
 
 
@@ -26,6 +28,19 @@ class InitialStateCfg:
     """Joint position [rad or m] by regular expression. Joints that no pattern matches start at 0."""
     joint_vel: dict[str, float] = field(default_factory=dict)
     """Joint velocity [rad/s or m/s] by regular expression."""
+
+    def problems(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each value that is not allowed."""
+        for name in ("pos", "lin_vel", "ang_vel"):
+            value = getattr(self, name)
+            if not (len(value) == 3 and is_finite(*value)):
+                yield f"{where}.{name} is {value}; allowed: three finite numbers"
+        if not (len(self.rot) == 4 and is_finite(*self.rot) and abs(math.hypot(*self.rot) - 1.0) < 1e-3):
+            yield f"{where}.rot is {self.rot}; allowed: a quaternion (x, y, z, w) of length 1"
+        for name in ("joint_pos", "joint_vel"):
+            for pattern, value in getattr(self, name).items():
+                if not is_finite(value):
+                    yield f"{where}.{name}[{pattern!r}] is {value}; allowed: a finite number"
 
 
 @dataclass(kw_only=True)
@@ -51,10 +66,11 @@ class ActuatorCfg:
         """Yield one sentence for each value that is not allowed."""
         for name in ("stiffness", "damping", "armature", "friction"):
             value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0.0):
+            if not (is_finite(value) and value >= 0.0):
                 yield f"{where}.{name} is {value}; allowed: a finite number of at least 0"
         if not self.effort_limit > 0.0:
             yield f"{where}.effort_limit is {self.effort_limit}; allowed: above 0"
+        yield from choice_problems(self, f"{where}.")
 
 
 @dataclass(kw_only=True)
@@ -79,5 +95,6 @@ class ArticulationCfg:
         if not 0.0 < self.soft_joint_pos_limit_factor <= 1.0:
             factor = self.soft_joint_pos_limit_factor
             yield f"{where}.soft_joint_pos_limit_factor is {factor}; allowed: above 0, at most 1"
+        yield from self.init_state.problems(f"{where}.init_state")
         for name, actuator in self.actuators.items():
             yield from actuator.problems(f"{where}.actuators.{name}")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from treadle._checks import choice_problems, count_problems, is_finite
 from treadle.errors import ConfigError
 from treadle.physics import SimulationCfg
 from treadle.scene import SceneCfg
@@ -22,6 +23,10 @@ class LaunchCfg:
     """Launch mode; ``None`` takes ``TREADLE_LAUNCH_MODE``, else ``auto``."""
     contract: Literal["checked", "trusted", "debug"] | None = None
     """How replays verify their arguments; ``None`` takes ``TREADLE_LAUNCH_CONTRACT``, else ``checked``."""
+
+    def problems(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each value that is not allowed."""
+        yield from choice_problems(self, f"{where}.")
 
 
 @dataclass(kw_only=True)
@@ -53,14 +58,14 @@ class DirectEnvCfg:
 
     def problems(self) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed, over the whole configuration."""
-        if self.decimation < 1:
-            yield f"decimation is {self.decimation}; allowed: at least 1"
-        if not (math.isfinite(self.episode_length_s) and self.episode_length_s > 0.0):
+        yield from count_problems(self, "", ("decimation",))
+        if not (is_finite(self.episode_length_s) and self.episode_length_s > 0.0):
             yield f"episode_length_s is {self.episode_length_s}; allowed: a finite number of seconds above 0"
         if not 0 <= self.seed < 2**31:
             yield f"seed is {self.seed}; allowed: 0 to 2147483647"
         yield from self.sim.problems("sim")
         yield from self.scene.problems("scene")
+        yield from self.launch.problems("launch")
 
     def validate(self) -> None:
         """Check all values.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
+
+from treadle._checks import choice_problems, count_problems, is_finite
 
 __all__ = ["MJWarpSolverCfg", "SimulationCfg"]
 
@@ -36,12 +37,11 @@ class MJWarpSolverCfg:
 
     def problems(self, where: str) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed."""
-        for name in ("njmax", "nconmax", "iterations", "ls_iterations"):
-            if getattr(self, name) < 1:
-                yield f"{where}.{name} is {getattr(self, name)}; allowed: at least 1"
+        yield from count_problems(self, f"{where}.", ("njmax", "nconmax", "iterations", "ls_iterations"))
+        yield from choice_problems(self, f"{where}.")
         for name in ("tolerance", "impratio"):
             value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
+            if not (is_finite(value) and value > 0.0):
                 yield f"{where}.{name} is {value}; allowed: a finite number above 0"
 
 
@@ -62,10 +62,10 @@ class SimulationCfg:
 
     def problems(self, where: str) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed."""
-        if not (math.isfinite(self.dt) and self.dt > 0.0):
+        if not (is_finite(self.dt) and self.dt > 0.0):
             yield f"{where}.dt is {self.dt}; allowed: a finite number of seconds above 0"
-        if not all(math.isfinite(g) for g in self.gravity):
+        if not (len(self.gravity) == 3 and is_finite(*self.gravity)):
             yield f"{where}.gravity is {self.gravity}; allowed: three finite numbers"
-        if not (math.isfinite(self.ground_friction) and self.ground_friction >= 0.0):
+        if not (is_finite(self.ground_friction) and self.ground_friction >= 0.0):
             yield f"{where}.ground_friction is {self.ground_friction}; allowed: a finite number of at least 0"
         yield from self.solver.problems(f"{where}.solver")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from treadle._checks import count_problems, is_finite
 from treadle.assets import ArticulationCfg
 
 __all__ = ["SceneCfg"]
@@ -23,8 +24,7 @@ class SceneCfg:
 
     def problems(self, where: str) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed."""
-        if self.num_envs < 1:
-            yield f"{where}.num_envs is {self.num_envs}; allowed: at least 1"
-        if not self.env_spacing >= 0.0:
-            yield f"{where}.env_spacing is {self.env_spacing}; allowed: at least 0"
+        yield from count_problems(self, f"{where}.", ("num_envs",))
+        if not (is_finite(self.env_spacing) and self.env_spacing >= 0.0):
+            yield f"{where}.env_spacing is {self.env_spacing}; allowed: a finite number of at least 0"
         yield from self.robot.problems(f"{where}.robot")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
+from treadle._checks import is_finite
 from treadle.envs import DirectEnvCfg
 
 __all__ = ["LocomotionEnvCfg", "LocomotionRewardCfg"]
@@ -79,13 +79,26 @@ class LocomotionEnvCfg(DirectEnvCfg):
         if not self.joint_gears:
             yield "joint_gears is empty; allowed: a gear above 0 for every joint"
         for pattern, gear in self.joint_gears.items():
-            if not (math.isfinite(gear) and gear > 0.0):
+            if not (is_finite(gear) and gear > 0.0):
                 yield f"joint_gears[{pattern!r}] is {gear}; allowed: a finite number above 0"
+        yield from self._finite_problems()
         if not 0.0 < self.joint_limit_threshold < 1.0:
             yield f"joint_limit_threshold is {self.joint_limit_threshold}; allowed: between 0 and 1"
         if not 0.0 < self.heading_threshold <= 1.0:
             yield f"heading_threshold is {self.heading_threshold}; allowed: above 0, at most 1"
         for name in ("reset_joint_pos_range", "reset_joint_vel_range"):
             lower, upper = getattr(self, name)
-            if not lower <= upper:
-                yield f"{name} is {(lower, upper)}; allowed: the lower end first"
+            if not (is_finite(lower, upper) and lower <= upper):
+                yield f"{name} is {(lower, upper)}; allowed: two finite numbers, the lower end first"
+
+    def _finite_problems(self) -> Iterator[str]:
+        scales = ("action_scale", "joint_vel_scale", "ang_vel_scale", "contact_force_scale")
+        for name in (*scales, "termination_height", "upright_threshold"):
+            if not is_finite(getattr(self, name)):
+                yield f"{name} is {getattr(self, name)}; allowed: a finite number"
+        if not (len(self.target_pos) == 3 and is_finite(*self.target_pos)):
+            yield f"target_pos is {self.target_pos}; allowed: three finite numbers"
+        for weight in fields(self.rewards):
+            value = getattr(self.rewards, weight.name)
+            if not is_finite(value):
+                yield f"rewards.{weight.name} is {value}; allowed: a finite number"

@@ -7,6 +7,7 @@ import warp as wp
 
 from treadle.assets.names import values_by_name
 from treadle.envs import DirectEnv
+from treadle.errors import ConfigError
 from treadle.sensors import JointWrenchSensor
 from treadle.tasks.locomotion.cfg import LocomotionEnvCfg
 
@@ -32,13 +33,15 @@ class LocomotionParts:
         cfg: Its configuration.
 
     Raises:
-        ConfigError: ``feet_names`` or ``joint_gears`` matches nothing.
+        ConfigError: ``feet_names`` matches nothing, or ``joint_gears`` leaves a joint out.
     """
 
     def __init__(self, env: DirectEnv, cfg: LocomotionEnvCfg):
         robot, physics = env.robot, env.physics
         device = physics.device
         gears = np.array(values_by_name(cfg.joint_gears, robot.joint_names, "joint_gears"), dtype=np.float32)
+        if gearless := [name for name, gear in zip(robot.joint_names, gears, strict=True) if gear == 0.0]:
+            raise ConfigError(f"joint_gears leaves out {', '.join(gearless)}; allowed: a gear above 0 for every joint")
         targets = env.scene.env_origins.numpy() + np.array(cfg.target_pos, dtype=np.float32)
         self.feet = JointWrenchSensor(robot, cfg.feet_names, physics, env.scope.child("feet"))
         self.joint_gears = wp.array(gears, dtype=float, device=device)
