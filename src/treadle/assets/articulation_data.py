@@ -14,7 +14,18 @@ from treadle.physics import PhysicsBackend
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["ArticulationData", "TorchViews"]
+__all__ = ["ArticulationData", "TorchViews", "torch_view"]
+
+
+def torch_view(array: wp.array) -> torch.Tensor:
+    """Return a zero-copy torch view of an array that may be written whatever the mode of the code that asks first.
+
+    A view that is made within ``torch.inference_mode()`` could never be written outside of it.
+    """
+    import torch
+
+    with torch.inference_mode(False):
+        return wp.to_torch(array)
 
 
 class TorchViews:
@@ -30,8 +41,7 @@ class TorchViews:
         array = getattr(self._owner, name)
         if not isinstance(array, wp.array):
             raise AttributeError(f"{type(self._owner).__name__}.{name} is no Warp array")
-        view = wp.to_torch(array)
-        self.__dict__[name] = view
+        self.__dict__[name] = view = torch_view(array)
         return view
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 import warp as wp
 
-from treadle.assets.articulation_data import TorchViews
+from treadle.assets.articulation_data import TorchViews, torch_view
 
 __all__ = ["EnvBuffers"]
 
@@ -57,6 +57,6 @@ class EnvBuffers:
         }
         """Observations by group, float, shape (num_envs, size)."""
         self.observation_views: dict[str, torch.Tensor] = {
-            group: wp.to_torch(array) for group, array in self.observations.items()
+            group: torch_view(array) for group, array in self.observations.items()
         }
         """Torch views of the observations."""

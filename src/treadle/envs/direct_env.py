@@ -20,7 +20,7 @@ from treadle.envs.kernels import (
     log_ended_episodes,
     seed_random_state,
 )
-from treadle.errors import ConfigError
+from treadle.errors import ConfigError, TreadleError
 from treadle.launch import LaunchScope, Pipeline, Stage, torch_stream
 from treadle.scene import Scene
 
@@ -61,7 +61,7 @@ class DirectEnv:
         self.step_dt = cfg.step_dt
         name = type(self).__name__
         self.scope = LaunchScope(self.device, mode=cfg.launch.mode, contract=cfg.launch.contract, name=name)
-        with torch_stream(self.device):
+        with torch_stream(self.device), torch.inference_mode(False):
             self.scene = Scene(cfg.scene, cfg.sim, self.scope)
             self.physics = self.scene.physics
             self.robot = self.scene.robot
@@ -73,8 +73,8 @@ class DirectEnv:
         stages = self._stages()
         self.pipeline: Pipeline = self.scope.pipeline(stages)
         self._reset_stages = stages[[stage.name for stage in stages].index("reset") :]
-        self._overflow_seen = 0
-        self._is_reset = False
+        self._overflow_seen = self._overflow_logged = 0
+        self._is_reset = self._is_closed = False
         self.seed(cfg.seed)
 
     # -- what a task provides ---------------------------------------------------------------------------------------
@@ -150,13 +150,15 @@ class DirectEnv:
 
         Raises:
             ConfigError: The actions have another shape, device or type.
+            TreadleError: The environment is closed.
         """
+        self._check_open()
         self._check_actions(actions)
         if not self._is_reset:
             self.reset()
         buffers = self.buffers.torch
         with torch_stream(self.device):
-            buffers.actions.copy_(actions)
+            buffers.actions.copy_(actions.detach())
             self.pipeline.run()
         return (
             self.observations,
@@ -174,7 +176,11 @@ class DirectEnv:
 
         Returns:
             Observations by group, shape (num_envs, size), and an empty dictionary of extras.
+
+        Raises:
+            TreadleError: The environment is closed.
         """
+        self._check_open()
         if seed is not None:
             self.seed(seed)
         with torch_stream(self.device):
@@ -240,9 +246,10 @@ class DirectEnv:
         overflowed = int(self.physics.overflow_steps.numpy().sum())
         if overflowed > self._overflow_seen:
             _logger.warning("%s: %s", type(self).__name__, self.physics.describe_overflow())
-        if log:
-            log["Physics/overflow_steps"] = float(overflowed - self._overflow_seen)
         self._overflow_seen = overflowed
+        if log:
+            log["Physics/overflow_steps"] = float(overflowed - self._overflow_logged)
+            self._overflow_logged = overflowed
         return log
 
     def launch_report(self) -> str:
@@ -256,8 +263,10 @@ class DirectEnv:
         return ", ".join(parts)
 
     def close(self) -> None:
-        """Drop graphs and recorded launches. The environment can't step afterwards."""
-        self.scope.close()
+        """Drop graphs and recorded launches. The environment can't step afterwards; closing it again does nothing."""
+        if not self._is_closed:
+            self._is_closed = True
+            self.scope.close()
 
     # -- stages that all tasks share --------------------------------------------------------------------------------
 
@@ -310,6 +319,10 @@ class DirectEnv:
         """Launch a kernel with one thread per environment."""
         self.scope.launches.launch(kernel, self.num_envs, inputs, outputs)
 
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise TreadleError(f"{type(self).__name__} is closed; make a new environment to go on")
+
     def _check_actions(self, actions: torch.Tensor) -> None:
         expected = (self.num_envs, self.num_actions)
         if not isinstance(actions, torch.Tensor):
@@ -318,3 +331,5 @@ class DirectEnv:
             raise ConfigError(f"actions have shape {tuple(actions.shape)}; allowed: {expected}")
         if str(actions.device) != self.device:
             raise ConfigError(f"actions are on {actions.device}; allowed: {self.device}")
+        if not actions.is_floating_point():
+            raise ConfigError(f"actions have dtype {actions.dtype}; allowed: a floating-point type")
