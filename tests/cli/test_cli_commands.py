@@ -114,6 +114,9 @@ def test_resume_without_a_value_takes_the_tasks_newest_run(capsys):
     out = capsys.readouterr().out
     assert re.search(rf"resuming from logs/rsl_rl/{TASK}/.*/model_0.pt after 1 iterations", out)
     assert "model_1.pt" in out
+    # A new directory for a resumed run has no checkpoint to go on from.
+    assert train("--resume", "--max-iterations", "1", log_dir="new") == 0
+    assert "checkpoint: new/model_2.pt" in capsys.readouterr().out
 
 
 def test_play_measures_a_checkpoint_or_a_run(capsys):

@@ -64,6 +64,10 @@ def test_a_missing_task_is_said_with_the_tasks_that_there_are(fails):
         (["--num-env", "3"], "unknown option '--num-env' (did you mean --num-envs or"),
         (["--learning-rate", "1"], "unknown option '--learning-rate' (did you mean --agent.algorithm.learning-rate?)"),
         (["--env.sim.dtt", "1"], "unknown option '--env.sim.dtt' (did you mean --env.sim.dt"),
+        (
+            ["--env.sim.dtt", "-1"],
+            "unknown option '--env.sim.dtt' (did you mean --env.sim.dt or --env.sim.device?); see '",
+        ),
         (["3"], "unexpected argument '3'"),
         (["--run-name", "a/b"], "--run-name is 'a/b'; allowed: letters, digits and . + - _"),
         (["--resume"], "--resume: no run in logs/rsl_rl/Test-PointMass has a checkpoint"),
@@ -80,6 +84,13 @@ def test_several_problems_are_reported_together(fails):
     )
     for part in ("--env.sim.dt is 0.0", "--num-envs is 0", "--agent.algorithm.gamma is 2.0", "--device is 'cuda:99'"):
         assert part in message
+
+
+def test_a_wrong_environment_variable_is_said_before_anything_is_built(fails, monkeypatch):
+    monkeypatch.setenv("TREADLE_LAUNCH_MODE", "fast")
+    message = fails("train", TASK, "--num-envs", "0")
+    assert message.startswith("--num-envs is 0; allowed: at least 1; unknown launch mode in TREADLE_LAUNCH_MODE 'fast'")
+    assert message.endswith("allowed: auto, eager, graph, replay")
 
 
 def test_a_run_directory_that_cannot_be_written_is_said_before_anything_is_built(fails, tmp_path):

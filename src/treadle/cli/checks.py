@@ -12,7 +12,15 @@ from treadle.envs import DirectEnvCfg
 from treadle.errors import ConfigError
 from treadle.registry import TaskSpec
 
-__all__ = ["as_options", "check_frontend", "env_problems", "newest_run", "prepare_run_dir", "runs_dir"]
+__all__ = [
+    "as_options",
+    "check_frontend",
+    "env_problems",
+    "launch_problems",
+    "newest_run",
+    "prepare_run_dir",
+    "runs_dir",
+]
 
 
 def check_frontend(spec: TaskSpec, frontend: str) -> Iterator[str]:
@@ -41,6 +49,17 @@ def env_problems(cfg: DirectEnvCfg) -> Iterator[str]:
     device = cfg.sim.device
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device) or (device.startswith("cuda") and device not in _devices()):
         yield f"env.sim.device is {device!r}; allowed here: {', '.join(['auto', *_devices()])}"
+
+
+def launch_problems(cfg: DirectEnvCfg) -> Iterator[str]:
+    """Yield one sentence for each unknown name of a launch mode or contract; environment variables can hold one."""
+    from treadle.launch import resolve_contract, resolve_mode
+
+    for resolve, value in ((resolve_mode, cfg.launch.mode), (resolve_contract, cfg.launch.contract)):
+        try:
+            resolve(value)
+        except ConfigError as error:
+            yield str(error)
 
 
 def runs_dir(task: str) -> Path:

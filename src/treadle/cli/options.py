@@ -40,8 +40,9 @@ class TrainOptions(_CommonOptions):
     run_name: str | None = None
     """Appended to the name of the default run directory."""
     resume: str | None = None
-    """Go on from a checkpoint file or the newest one of a run directory; without a value, of --log-dir or of the task's
-    newest run. The configuration stored there is the default of all other options, the device excepted."""
+    """Go on from a checkpoint file or the newest one of a run directory; without a value, of --log-dir if it has one,
+    else of the task's newest run. The configuration stored there is the default of all other options, except the
+    device."""
     quiet: bool = False
     """Print no line per iteration."""
     env: DirectEnvCfg = field(default_factory=DirectEnvCfg)

@@ -103,7 +103,7 @@ def _option(prefix: str, name: str) -> str:
 
 
 def _describe_unknown(unknown: list[str], by_option: dict[str, Any]) -> str:
-    given = [arg.partition("=")[0] for arg in unknown if arg.startswith("-")]
+    given = [arg.partition("=")[0] for arg in unknown if re.match(r"--?[a-zA-Z]", arg)]
     if not given:
         return f"unexpected argument {unknown[0]!r}"
     return ", ".join(f"unknown option {option!r}{_near(option.replace('_', '-'), list(by_option))}" for option in given)

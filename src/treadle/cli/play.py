@@ -57,8 +57,8 @@ def _play(spec: TaskSpec, options: PlayOptions) -> dict[str, Any]:
     cfg.sim.device = default.sim.device
     used = apply_common_options(options, cfg)
     problems = [*checks.check_frontend(spec, frontend), *checks.env_problems(cfg), *_count_problems(options)]
-    if problems:
-        raise ConfigError.from_problems(checks.as_options(problems, used))
+    if problems := [*checks.as_options(problems, used), *checks.launch_problems(cfg)]:
+        raise ConfigError.from_problems(problems)
 
     import torch
 

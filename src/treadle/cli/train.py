@@ -83,8 +83,8 @@ def _plan(spec: TaskSpec, argv: list[str]) -> _Plan:
     problems = [*checks.check_frontend(spec, frontend), *checks.env_problems(options.env)]
     # A seed that is not allowed is said once.
     problems += [p for p in options.agent.problems("agent") if not (options.seed and p.startswith("agent.seed "))]
-    if problems:
-        raise ConfigError.from_problems(checks.as_options(problems, used))
+    if problems := [*checks.as_options(problems, used), *checks.launch_problems(options.env)]:
+        raise ConfigError.from_problems(problems)
     iteration = None if resumed is None else resumed.iteration
     run_dir = checks.prepare_run_dir(spec.task_id, options.log_dir, options.run_name, iteration)
     return _Plan(
@@ -103,9 +103,11 @@ def _fill_in_resume(argv: list[str]) -> list[str]:
 
 def _load_resumed(spec: TaskSpec, resume: str, log_dir: str | None) -> tuple[Path, Checkpoint]:
     from treadle.cli import checks
-    from treadle.rl.checkpoint import find_checkpoint, load
+    from treadle.rl.checkpoint import find_checkpoint, list_checkpoints, load
 
-    path = Path(resume or log_dir or "") if resume or log_dir else checks.newest_run(spec.task_id)
+    if not resume and log_dir and list_checkpoints(Path(log_dir)):
+        resume = log_dir
+    path = Path(resume) if resume else checks.newest_run(spec.task_id)
     if path is None:
         raise ConfigError(
             f"--resume: no run in {checks.runs_dir(spec.task_id)} has a checkpoint; name a file or a run directory"
