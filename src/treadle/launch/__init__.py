@@ -10,6 +10,7 @@ from treadle.launch.scope import LaunchScope
 from treadle.launch.signature import ArgumentSignature
 from treadle.launch.stats import GraphStats, LaunchStats, SiteStats
 from treadle.launch.streams import torch_stream
+from treadle.launch.topology import GraphTopology
 
 __all__ = [
     "ArgumentSignature",
@@ -17,6 +18,7 @@ __all__ = [
     "CaptureWarning",
     "GraphCache",
     "GraphStats",
+    "GraphTopology",
     "Island",
     "LaunchCache",
     "LaunchContract",

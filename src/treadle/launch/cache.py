@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import warp as wp
 from treadle.launch.bound import BoundLaunch
 from treadle.launch.captured import CaptureLog
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
-from treadle.launch.record import Dim, LaunchRecord, has_zero_extent
+from treadle.launch.record import Dim, LaunchCall, LaunchRecord, extents, is_empty
 from treadle.launch.stats import LaunchStats, SiteStats
 
 __all__ = ["LaunchCache"]
@@ -19,9 +20,10 @@ __all__ = ["LaunchCache"]
 class LaunchCache:
     """Launches kernels for one owner, recording each argument set once.
 
-    The first call at a site records **and** executes; later calls replay. A *site* names one persistent argument set: the key is
-    ``(kernel, site)``, so a kernel that is launched with two sets of buffers needs two sites to replay well. A call is always
-    right, whatever the site: with the ``checked`` contract what changed is patched into the command first.
+    The first call at a site records **and** executes; later calls replay. A *site* names one persistent argument set:
+    the key is ``(kernel, site)``, so a kernel that is launched with two sets of buffers needs two sites to replay well.
+    A call is always right, whatever the site: with the ``checked`` contract what changed is patched into the command
+    first.
 
     Args:
         device: Device to launch on.
@@ -41,13 +43,27 @@ class LaunchCache:
         captures: CaptureLog | None = None,
     ):
         self.device = wp.get_device(device)
-        self.mode = resolve_mode(mode)
-        self.contract = resolve_contract(contract)
         self.name = name or "LaunchCache"
-        self.stats = LaunchStats()
         self.captures = captures or CaptureLog()
+        self.stats = LaunchStats(self.name)
+        self._mode = resolve_mode(mode)
+        self._contract = resolve_contract(contract)
+        self._trusts = self._contract is LaunchContract.TRUSTED
+        self._verifies = self._contract is LaunchContract.DEBUG
+        self._runtime = self.device.runtime
         self._records: dict[tuple[wp.Kernel, Hashable], LaunchRecord] = {}
-        self._bound: list[BoundLaunch] = []
+        self._bound: weakref.WeakSet[BoundLaunch] = weakref.WeakSet()
+        self._bound_made = 0
+
+    @property
+    def mode(self) -> LaunchMode:
+        """How kernels are launched. Fixed: another mode is another cache."""
+        return self._mode
+
+    @property
+    def contract(self) -> LaunchContract:
+        """What a replay verifies. Fixed, too."""
+        return self._contract
 
     def launch(
         self,
@@ -69,29 +85,29 @@ class LaunchCache:
             inputs: Input arguments.
             outputs: Output arguments.
             site: Names the argument set.
-            stream: CUDA stream; ``None`` takes the device's current stream at each call.
+            stream: CUDA stream of this call, not remembered; ``None`` takes the device's current stream at each call.
             block_dim: Threads per block.
             max_blocks: Most blocks; 0 for no limit.
 
         Raises:
             StaleArgumentError: ``debug`` contract, and an argument is not what was recorded at this site.
         """
+        if type(dim) is not int and type(dim) is not tuple:
+            dim = extents(dim)
         record = self._records.get((kernel, site))
-        if record is None or self.tape_active:
-            self._launch_unrecorded(kernel, dim, [*inputs, *outputs], site, stream, block_dim, max_blocks)
+        if record is None or self._runtime.tape is not None:
+            call = LaunchCall(kernel, dim, [*inputs, *outputs], site, stream, block_dim, max_blocks)
+            self._launch_unrecorded(call)
             return
-        if self.contract is not LaunchContract.TRUSTED or dim != record.dim:
+        if not (self._trusts and dim == record.dim):
             args = [*inputs, *outputs]
-            if not self._refresh(record, dim, args, block_dim, max_blocks):
-                self._launch_unrecorded(kernel, dim, args, site, stream, block_dim, max_blocks)
-                return
+            if self._verifies or not record.unchanged(args, dim, block_dim, max_blocks):
+                if not self._refresh(record, dim, args, block_dim, max_blocks):
+                    self._launch_unrecorded(LaunchCall(kernel, dim, args, site, stream, block_dim, max_blocks))
+                    return
         record.stats.replayed += 1
-        self.replay(record, stream)
-
-    def replay(self, record: LaunchRecord, stream: wp.Stream | None) -> None:
-        """Issue a recorded command; while a graph is being captured, note what it uses."""
         if self.captures.open is not None:
-            self.captures.open.note(self.name, record.kernel, record.site, record.args)
+            self.note(record)
         record.command.launch(stream)
 
     def bind(
@@ -107,92 +123,97 @@ class LaunchCache:
     ) -> BoundLaunch:
         """Return a callable that launches the kernel with these arguments: the cheapest replay there is.
 
-        Nothing is launched here. The arguments are those of :meth:`launch`.
+        Nothing is launched here. The arguments are those of :meth:`launch`. The caller owns what is returned, and with
+        it the arguments.
         """
-        stats = self._site_stats(kernel, ("bound", len(self._bound)) if site is None else site)
-        bound = BoundLaunch(self, kernel, dim, [*inputs, *outputs], stats, site, block_dim, max_blocks)
-        self._bound.append(bound)
+        self._bound_made += 1
+        stats = self._site_stats(kernel, ("bound", self._bound_made) if site is None else site)
+        dim = dim if isinstance(dim, int) else extents(dim)
+        call = LaunchCall(kernel, dim, [*inputs, *outputs], site, None, block_dim, max_blocks)
+        bound = BoundLaunch(self, call, stats)
+        self._bound.add(bound)
         return bound
 
     def invalidate(self) -> None:
         """Drop all recorded commands and the arguments that they kept alive. The next calls record again.
 
-        A graph that used these arguments must be gone already; :meth:`LaunchScope.invalidate` sees to that.
+        Graphs that hold launches of this cache are captured again before they are launched.
+        :meth:`LaunchScope.invalidate` drops them at once, in the right order.
         """
+        self.outdate_graphs()
         self._records.clear()
-        for bound in self._bound:
+        for bound in list(self._bound):
             bound.release()
+
+    def outdate_graphs(self) -> None:
+        """Mark the graphs, of whatever owner, that hold launches of this cache."""
+        self.captures.outdate(self)
 
     @property
     def records(self) -> list[LaunchRecord]:
         """The recorded launches, bound ones included."""
-        bound = (launch.record for launch in self._bound)
+        bound = (launch.record for launch in list(self._bound))
         return [*self._records.values(), *(record for record in bound if record is not None)]
 
     @property
     def tape_active(self) -> bool:
         """Whether a ``wp.Tape`` is recording: launches then go through ``wp.launch``, so that the tape sees them."""
-        return self.device.runtime.tape is not None
+        return self._runtime.tape is not None
+
+    # -- what the launch cache and its bound launches share ----------------------------------------------------------
+
+    def note(self, record: LaunchRecord) -> None:
+        """Note a launch of the graph that is being captured."""
+        assert self.captures.open is not None
+        self.captures.open.note(self.name, record.kernel, record.site, record.args, record.declared, self)
+
+    def record(self, call: LaunchCall, stats: SiteStats) -> LaunchRecord:
+        """Record a launch without issuing it."""
+        record = LaunchRecord(call, self.device, stats)
+        if self._verifies:
+            record.snapshot()
+        return record
+
+    def launch_unrecorded(self, call: LaunchCall, stats: SiteStats) -> LaunchRecord | None:
+        """Launch what has no record, and return the new one where the mode is to record."""
+        if is_empty(call.dim):
+            call.issue(self.device)  # runs nothing, but says what is wrong with the call, if anything is
+            return None
+        if self._mode is LaunchMode.EAGER or self.tape_active:
+            stats.eager += 1
+            call.issue(self.device)
+            if self.captures.open is not None:
+                declared = [parameter.type for parameter in call.kernel.adj.args]
+                self.captures.open.note(self.name, call.kernel, call.site, call.args, declared, self)
+            return None
+        record = self.record(call, stats)
+        if self.captures.open is not None:
+            self.note(record)
+        record.command.launch(call.stream)
+        return record
 
     def _refresh(self, record: LaunchRecord, dim: Dim, args: list[Any], block_dim: int | None, max_blocks: int) -> bool:
         """Make a record fit the arguments of a call; return False where it has to be recorded again."""
-        if self.contract is LaunchContract.DEBUG:
+        if is_empty(dim):
+            return False
+        if self._verifies:
             record.verify(self.name, args)
-        if has_zero_extent(dim) or not record.matches_layout(args, block_dim, max_blocks):
+        if not record.matches_layout(args, block_dim, max_blocks):
             return False
         record.refresh(args, dim)
         return True
 
-    def _launch_unrecorded(
-        self,
-        kernel: wp.Kernel,
-        dim: Dim,
-        args: list[Any],
-        site: Hashable,
-        stream: wp.Stream | None,
-        block_dim: int | None,
-        max_blocks: int,
-    ) -> None:
-        if has_zero_extent(dim):
-            return
-        stats = self._site_stats(kernel, site)
-        if self.mode is LaunchMode.EAGER or self.tape_active:
-            stats.eager += 1
-            self.launch_eagerly(kernel, dim, args, site, stream, block_dim, max_blocks)
-            return
-        record = LaunchRecord(
-            kernel,
-            dim,
-            args,
-            device=self.device,
-            site=site,
-            stats=stats,
-            block_dim=block_dim,
-            max_blocks=max_blocks,
-        )
-        if self.contract is LaunchContract.DEBUG:
-            record.snapshot()
-        self._records[(kernel, site)] = record
-        self.replay(record, stream)
-
-    def launch_eagerly(
-        self,
-        kernel: wp.Kernel,
-        dim: Dim,
-        args: list[Any],
-        site: Hashable,
-        stream: wp.Stream | None,
-        block_dim: int | None,
-        max_blocks: int,
-    ) -> None:
-        """Launch through ``wp.launch``; while a graph is being captured, note what the launch uses."""
-        if self.captures.open is not None:
-            self.captures.open.note(self.name, kernel, site, args)
-        wp.launch(kernel, dim, args, device=self.device, stream=stream, block_dim=block_dim, max_blocks=max_blocks)
+    def _launch_unrecorded(self, call: LaunchCall) -> None:
+        stats = self._site_stats(call.kernel, call.site)
+        record = self.launch_unrecorded(call, stats)
+        if record is not None:
+            key = (call.kernel, call.site)
+            stats.rerecorded += key in self._records
+            self._records[key] = record
 
     def _site_stats(self, kernel: wp.Kernel, site: Hashable) -> SiteStats:
         key = (kernel, site)
         stats = self.stats.sites.get(key)
         if stats is None:
-            stats = self.stats.sites[key] = SiteStats(kernel=kernel.key, site=site)  # type: ignore[assignment]
-        return stats  # type: ignore[return-value]
+            stats = self.stats.sites[key] = SiteStats(kernel=kernel.key, site=site, owner=self.name)
+        return stats

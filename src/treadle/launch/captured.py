@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
+import weakref
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import warp as wp
 
 from treadle.launch.errors import StaleArgumentError
-from treadle.launch.signature import ArgumentSignature, leaves
+from treadle.launch.signature import ArgumentSignature, is_constant, is_struct, leaves
 
 __all__ = ["CaptureLog", "CapturedLaunches"]
 
@@ -20,26 +22,69 @@ class _CapturedLaunch:
     kernel: wp.Kernel
     site: Hashable
     args: list[Any]
-    signatures: list[ArgumentSignature]
+    declared: list[Any]
+    signatures: list[ArgumentSignature] = field(default_factory=list)
 
 
 class CapturedLaunches:
     """The launches that went into one graph. It keeps their arguments alive for as long as the graph lives."""
 
     def __init__(self) -> None:
+        self.outdated = False
+        """Whether an owner replaced, on purpose, something that the graph has baked in."""
         self._launches: list[_CapturedLaunch] = []
         self._alive: list[Any] = []
+        self._sources: set[object] = set()
+        self._changeable: dict[int, tuple[Any, Any, object]] = {}
 
-    def note(self, owner: str, kernel: wp.Kernel, site: Hashable, args: Sequence[Any]) -> None:
-        """Remember a launch of the graph."""
-        args = list(args)
-        self._launches.append(_CapturedLaunch(owner, kernel, site, args, [ArgumentSignature.of(a) for a in args]))
-        self._alive.extend(leaf for arg in args for leaf in leaves(arg))
+    def note(
+        self,
+        owner: str,
+        kernel: wp.Kernel,
+        site: Hashable,
+        args: Sequence[Any],
+        declared: Sequence[Any],
+        source: object,
+    ) -> None:
+        """Remember a launch of the graph.
+
+        Args:
+            owner: Name of the launch cache.
+            kernel: The kernel.
+            site: The site.
+            args: The arguments.
+            declared: Their types in the kernel.
+            source: The launch cache; see :meth:`add_source`.
+        """
+        self._launches.append(_CapturedLaunch(owner, kernel, site, list(args), list(declared)))
+        self._alive.extend(leaf for value in args for leaf in leaves(value))
+        self.add_source(source)
+
+    def seal(self) -> None:
+        """Remember the arguments as the capture leaves them: a function may write a struct between two launches."""
+        for launch in self._launches:
+            pairs = list(zip(launch.args, launch.declared, strict=True))
+            launch.signatures.extend(ArgumentSignature.of(*pair) for pair in pairs)
+            for value, declared in pairs:
+                if type(value) is not wp.array and not is_constant(value):
+                    self._changeable[id(value)] = (value, declared, _fingerprint(value, declared))
 
     @property
     def kernel_names(self) -> list[str]:
         """Names of the kernels, in launch order."""
         return [launch.kernel.key for launch in self._launches]
+
+    def add_source(self, source: object) -> None:
+        """Remember a launch cache or a bound launch that the graph depends on."""
+        self._sources.add(source)
+
+    def uses(self, source: object) -> bool:
+        """Return whether the graph depends on a launch cache or a bound launch."""
+        return source in self._sources
+
+    def moved(self) -> bool:
+        """Return whether an argument that can change behind its identity (a struct, a vector, a tensor) did so."""
+        return any(_fingerprint(value, kind) != known for value, kind, known in self._changeable.values())
 
     def verify(self) -> None:
         """Compare the arguments with what the graph has baked in.
@@ -48,9 +93,9 @@ class CapturedLaunches:
             StaleArgumentError: An argument was given other storage, or a struct other content, since the capture.
         """
         for launch in self._launches:
-            parameters = launch.kernel.adj.args
-            for parameter, recorded, arg in zip(parameters, launch.signatures, launch.args, strict=True):
-                signature = ArgumentSignature.of(arg)
+            parameters = zip(launch.kernel.adj.args, launch.declared, launch.signatures, launch.args, strict=True)
+            for parameter, declared, recorded, arg in parameters:
+                signature = ArgumentSignature.of(arg, declared)
                 if signature != recorded:
                     raise StaleArgumentError(
                         owner=launch.owner,
@@ -63,7 +108,30 @@ class CapturedLaunches:
 
 
 class CaptureLog:
-    """Shared by the caches of one owner: ``open`` is where launches are noted while a graph is being captured."""
+    """Shared by the caches of one owner and its children.
+
+    ``open`` is where launches are noted while a graph is being captured.
+    """
 
     def __init__(self) -> None:
         self.open: CapturedLaunches | None = None
+        self._captured: weakref.WeakSet[CapturedLaunches] = weakref.WeakSet()
+
+    def add(self, captured: CapturedLaunches) -> None:
+        """Remember the launches of a graph for as long as the graph lives."""
+        self._captured.add(captured)
+
+    def outdate(self, source: object) -> None:
+        """Mark the graphs that depend on a launch cache or a bound launch: what they have baked in is replaced."""
+        for captured in list(self._captured):
+            if captured.uses(source):
+                captured.outdated = True
+
+
+def _fingerprint(value: Any, declared: Any) -> object:
+    """Return what a captured argument consists of, as cheaply as can be: it is compared at each launch of the graph."""
+    if is_struct(value):
+        return bytes(value._ctype)
+    if isinstance(value, ctypes.Array | ctypes.Structure):
+        return bytes(value)
+    return ArgumentSignature.of(value, declared)

@@ -20,9 +20,11 @@ class StaleArgumentError(LaunchError):
 
     def __init__(self, *, owner: str, kernel: str, site: object, argument: str, recorded: str, received: str):
         """Build the message from who, what was recorded and what was received."""
+        self.owner, self.kernel, self.site, self.argument = owner, kernel, site, argument
+        self.recorded, self.received = recorded, received
         place = f"kernel {kernel!r}" + (f", site {site!r}" if site is not None else "")
         super().__init__(
             f"{owner}: {place}: argument {argument!r} changed since it was recorded: recorded {recorded}, received "
-            f"{received}. Give this argument set a site of its own (site=...), call invalidate() after replacing buffers, "
-            f"or launch it in eager mode"
+            f"{received}. Give this argument set a site of its own (site=...), call invalidate() after replacing "
+            f"buffers, or launch it in eager mode"
         )

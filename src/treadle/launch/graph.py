@@ -1,4 +1,4 @@
-"""The graph cache: run a function once without a graph, capture it at the second call, launch the graph from then on."""
+"""The graph cache: run a function without a graph once, capture it at the second call, then launch the graph."""
 
 from __future__ import annotations
 
@@ -6,43 +6,61 @@ import contextlib
 import gc
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import warp as wp
 
 from treadle.launch.captured import CapturedLaunches, CaptureLog
-from treadle.launch.errors import CaptureWarning, LaunchError
+from treadle.launch.errors import CaptureWarning, StaleArgumentError
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
-from treadle.launch.signature import ArgumentSignature
+from treadle.launch.signature import ArgumentSignature, leaves
 from treadle.launch.stats import GraphStats, LaunchStats
+from treadle.launch.topology import GraphTopology, read_topology
 
 __all__ = ["GraphCache"]
 
-_MAX_CAPTURES = 8
-"""Captures of one key before it is given up: its addresses never settle."""
+_MAX_RESTLESS = 8
+"""Captures in a row, each launched only a few times, before a key is given up: its inputs never settle."""
+_SETTLED_AFTER = 10
+"""Launches after which a capture has paid for itself."""
+_EMPTY = "the graph is empty: no kernel was launched, or only with dim 0, or on another stream or device"
 
 
 @dataclass
 class _GraphEntry:
     stats: GraphStats
+    warm: bool = False
     graph: wp.Graph | None = None
     launches: CapturedLaunches | None = None
     inputs: tuple[ArgumentSignature, ...] = ()
+    alive: list[Any] = field(default_factory=list)
+    restless: int = 0
+    launched: int = 0
+
+    def drop(self) -> tuple[Any, ...]:
+        """Destroy the graph; return what must live until the device is idle."""
+        used = (self.launches, self.alive)
+        self.graph, self.launches, self.inputs, self.alive = None, None, (), []
+        return used
 
 
 class GraphCache:
     """Graphs of one owner, by key.
 
-    The function runs **exactly once per call**, also at the first: it runs without a graph the first time (modules load, buffers
-    are allocated), is captured and launched the second time, and from then on only the graph is launched. A capture that is not
-    legal does not end the run: the graph is dropped, the function runs as it is from then on, and the reason is kept in the
-    statistics and warned about once.
+    The function runs **exactly once per call**, also at the first: it runs without a graph the first time (modules
+    load, buffers are allocated), is captured and launched the second time, and from then on only the graph is launched.
+    A capture that is not legal does not end the run: the graph is dropped, the function runs as it is from then on, and
+    the reason is kept in the statistics and warned about once.
+
+    During a capture, and during the run that follows a failed one, the function's *Python* code runs an additional
+    time. It must have no lasting effect of its own; what it launches takes effect once.
 
     Args:
         device: Device to capture on, CUDA or CPU.
         mode: Launch mode; ``eager`` and ``replay`` never capture.
-        contract: With ``debug``, the arguments that were captured are verified before each launch of a graph.
+        contract: ``checked`` captures again when an argument changed behind its identity (a struct, a vector, a
+            tensor), ``debug`` raises then, ``trusted`` does not look.
         name: Name of the owner, for messages.
         stats: Where to count; a :class:`LaunchScope` shares the one of its launch cache.
         captures: Where the owner's launch caches note launches during a capture.
@@ -59,129 +77,222 @@ class GraphCache:
         captures: CaptureLog | None = None,
     ):
         self.device = wp.get_device(device)
-        self.mode = resolve_mode(mode)
-        self.contract = resolve_contract(contract)
         self.name = name or "GraphCache"
-        self.stats = stats or LaunchStats()
+        self.stats = stats or LaunchStats(self.name)
         self.captures = captures or CaptureLog()
+        self._mode = resolve_mode(mode)
+        self._contract = resolve_contract(contract)
+        self._runtime = self.device.runtime
         self._entries: dict[Hashable, _GraphEntry] = {}
         self._capture_stream: wp.Stream | None = None
+        if self._mode is LaunchMode.GRAPH and not self.capturing_allowed:
+            message = f"{self.name}: no graphs on {self.device}: its memory pool is off; see wp.set_mempool_enabled"
+            warnings.warn(message, CaptureWarning, stacklevel=2)
+
+    @property
+    def mode(self) -> LaunchMode:
+        """Whether graphs are captured. Fixed: another mode is another cache."""
+        return self._mode
+
+    @property
+    def contract(self) -> LaunchContract:
+        """What is verified before a graph is launched. Fixed, too."""
+        return self._contract
 
     @property
     def capturing_allowed(self) -> bool:
         """Whether the mode asks for graphs and the device can capture them."""
-        if self.mode not in (LaunchMode.GRAPH, LaunchMode.AUTO):
+        if self._mode not in (LaunchMode.GRAPH, LaunchMode.AUTO):
             return False
         return self.device.is_cpu or self.device.is_mempool_enabled
 
-    def run(self, key: Hashable, fn: Callable[[], object], *, inputs: Sequence[Any] = ()) -> None:
+    def run(
+        self,
+        key: Hashable,
+        fn: Callable[[], object],
+        *,
+        inputs: Sequence[Any] | Callable[[], Sequence[Any]] = (),
+    ) -> None:
         """Run a function that launches kernels, from its graph where there is one.
 
+        Inside another capture, the user's own included, the function just runs: its launches become part of that graph.
+
         Args:
-            key: Names the graph.
+            key: Names the graph. It stands for one function.
             fn: Issues the launches. It must not read device data on the host, allocate, or replace buffers.
-            inputs: Arguments (arrays, scalars, structs) whose change makes the graph wrong. They are compared at each call, and
-                the function is captured again when one of them has other storage, layout or content.
+            inputs: Arguments (arrays, scalars, structs) whose change makes the graph wrong, or a function that returns
+                them. They are compared at each call, and the function is captured again when one of them has other
+                storage, layout or content.
 
         Raises:
             StaleArgumentError: ``debug`` contract, and a captured argument is not what it was.
         """
-        entry = self._entry(key)
-        if not self.capturing_allowed or self.device.runtime.tape is not None:
+        reason = self.attempt(key, fn, inputs=inputs)
+        if reason is not None and self._mode is LaunchMode.GRAPH:
+            message = f"{self.name}: {key!r} runs without a graph: {reason}"
+            warnings.warn(message, CaptureWarning, stacklevel=2)
+
+    def attempt(
+        self,
+        key: Hashable,
+        fn: Callable[[], object],
+        *,
+        inputs: Sequence[Any] | Callable[[], Sequence[Any]] = (),
+    ) -> str | None:
+        """Do as :meth:`run` does; where this very call gave the graph up, return the reason instead of warning."""
+        entry = self._entries.get(key) or self._add_entry(key)
+        if not self._capturing_now():
             fn()
-            return
+            return None
         if entry.stats.reason is not None:
             entry.stats.fallbacks += 1
             fn()
-            return
-        signature = tuple(ArgumentSignature.of(value) for value in inputs)
-        if entry.stats.warmups == 0:
-            entry.stats.warmups = 1
+            return None
+        if not entry.warm:
             fn()
-            return
-        if entry.graph is not None and signature != entry.inputs:
-            self._drop(entry)
-        if entry.graph is None and not self._capture(entry, fn, signature):
-            entry.stats.fallbacks += 1
-            fn()
-            return
-        self._launch(entry)
+            entry.warm = True
+            entry.stats.warmups += 1
+            return None
+        values = list(inputs() if callable(inputs) else inputs)
+        signatures = tuple(ArgumentSignature.of(value) for value in values)
+        if entry.graph is not None and not self._outdated(entry, signatures):
+            self._launch(entry)
+            return None
+        return self._renew(entry, fn, values, signatures)
 
     def reason(self, key: Hashable) -> str | None:
         """Return why a key has no graph, ``None`` while all is well."""
-        return self._entry(key).stats.reason
+        entry = self._entries.get(key)
+        return None if entry is None else entry.stats.reason
 
-    def give_up(self, key: Hashable, reason: str) -> None:
-        """Run the function of a key without a graph from now on."""
-        entry = self._entry(key)
-        self._drop(entry)
-        entry.stats.reason = reason
+    def has_graph(self, key: Hashable) -> bool:
+        """Return whether a key is launched from a graph now."""
+        entry = self._entries.get(key)
+        return entry is not None and entry.graph is not None
+
+    def topology(self, key: Hashable) -> GraphTopology | None:
+        """Return what the graph of a key consists of, ``None`` without a graph. For reports: it is slow on CUDA."""
+        entry = self._entries.get(key)
+        if entry is None or entry.graph is None:
+            return None
+        names = tuple(entry.stats.sites)
+        return read_topology(entry.graph) or GraphTopology(len(names), names, exact=False)
 
     def invalidate(self) -> None:
-        """Drop all graphs and wait for the device, so that what they used may be freed."""
-        had_graphs = any(entry.graph is not None for entry in self._entries.values())
-        for key, entry in self._entries.items():
-            self._drop(entry)
-            entry.stats = self.stats.graphs[key] = GraphStats(key=key, captures=entry.stats.captures)
-        if had_graphs:
-            wp.synchronize_device(self.device)
+        """Drop all graphs, wait for the device, then let go of what they used.
 
-    def _entry(self, key: Hashable) -> _GraphEntry:
-        entry = self._entries.get(key)
-        if entry is None:
-            stats = self.stats.graphs[key] = GraphStats(key=key)
-            entry = self._entries[key] = _GraphEntry(stats)
+        The next call of each key runs without a graph. A key that was given up gets another chance.
+        """
+        self._drop([entry for entry in self._entries.values() if entry.graph is not None])
+        for entry in self._entries.values():
+            entry.warm = False
+            entry.restless = 0
+            entry.stats.reason = None
+
+    def drop_outdated(self) -> None:
+        """Drop the graphs that depend on what is being replaced. They are captured again at their next call."""
+        self._drop(
+            [entry for entry in self._entries.values() if entry.launches is not None and entry.launches.outdated]
+        )
+
+    def _add_entry(self, key: Hashable) -> _GraphEntry:
+        stats = self.stats.graphs[key] = GraphStats(key=key, owner=self.name)
+        entry = self._entries[key] = _GraphEntry(stats)
         return entry
 
+    def _capturing_now(self) -> bool:
+        if not self.capturing_allowed or self._runtime.tape is not None:
+            return False
+        return not self.device.is_capturing
+
+    def _outdated(self, entry: _GraphEntry, signatures: tuple[ArgumentSignature, ...]) -> bool:
+        assert entry.launches is not None
+        if entry.launches.outdated or signatures != entry.inputs:
+            return True
+        return self._contract is LaunchContract.CHECKED and entry.launches.moved()
+
     def _launch(self, entry: _GraphEntry) -> None:
-        if self.contract is LaunchContract.DEBUG and entry.launches is not None:
+        if self._contract is LaunchContract.DEBUG and entry.launches is not None:
             entry.launches.verify()
         wp.capture_launch(entry.graph)
         entry.stats.launches += 1
+        entry.launched += 1
 
-    def _drop(self, entry: _GraphEntry) -> None:
-        if entry.graph is not None:
+    def _drop(self, entries: list[_GraphEntry]) -> None:
+        used = [entry.drop() for entry in entries]
+        if used:
             wp.synchronize_device(self.device)
-        entry.graph = None
-        entry.launches = None
 
-    def _capture(self, entry: _GraphEntry, fn: Callable[[], object], inputs: tuple[ArgumentSignature, ...]) -> bool:
-        """Capture the function; on failure keep the reason, warn and leave nothing behind."""
-        if entry.stats.captures >= _MAX_CAPTURES:
-            self._fail(entry, f"captured {_MAX_CAPTURES} times, its inputs never settle")
-            return False
+    def _renew(
+        self, entry: _GraphEntry, fn: Callable[[], object], values: list[Any], signatures: tuple[ArgumentSignature, ...]
+    ) -> str | None:
+        """Capture and launch; where that fails, run the function, and return the reason.
+
+        The function has not taken effect when its capture fails. If it fails without a capture as well, the fault is
+        its own: that error is the caller's, and the key stays capturable.
+        """
+        reason = self._count_restless(entry) or self._capture(entry, fn) or self._launch_first(entry)
+        if reason is None:
+            entry.inputs = signatures
+            entry.alive = [leaf for value in values for leaf in leaves(value)]
+            return None
+        self._drop([entry])
+        fn()
+        entry.stats.reason = " ".join(reason.split())
+        entry.stats.fallbacks += 1
+        return entry.stats.reason
+
+    def _count_restless(self, entry: _GraphEntry) -> str | None:
+        if entry.graph is not None:
+            entry.restless = entry.restless + 1 if entry.launched < _SETTLED_AFTER else 0
+            self._drop([entry])
+        entry.launched = 0
+        if entry.restless >= _MAX_RESTLESS:
+            return f"captured {_MAX_RESTLESS} times within a few calls each: its inputs never settle"
+        return None
+
+    def _capture(self, entry: _GraphEntry, fn: Callable[[], object]) -> str | None:
+        """Capture the function; where that fails, leave nothing behind and return the reason."""
         launches = CapturedLaunches()
         try:
             with _no_garbage_collection(), self._on_capture_stream() as stream, self._noting(launches):
                 with wp.ScopedCapture(device=self.device, stream=stream) as capture:
                     fn()
+        except StaleArgumentError:
+            raise
         except Exception as error:
-            self._fail(entry, f"{type(error).__name__}: {error}")
-            return False
-        entry.graph, entry.launches, entry.inputs = capture.graph, launches, inputs
-        entry.stats.captures += 1
+            return f"{type(error).__name__}: {error}"
+        if _is_graph_empty(capture.graph):
+            return _EMPTY
+        launches.seal()
+        self.captures.add(launches)
+        entry.graph, entry.launches = capture.graph, launches
         entry.stats.sites = launches.kernel_names
-        return True
+        return None
 
-    def _fail(self, entry: _GraphEntry, reason: str) -> None:
-        entry.stats.reason = " ".join(reason.split())
-        if self.mode is LaunchMode.GRAPH:
-            message = f"{self.name}: {entry.stats.key!r} runs without a graph: {entry.stats.reason}"
-            warnings.warn(message, CaptureWarning, stacklevel=2)
+    def _launch_first(self, entry: _GraphEntry) -> str | None:
+        """Launch a new graph; return why it can't be instantiated, if so. Nothing of it has run then."""
+        try:
+            self._launch(entry)
+        except RuntimeError as error:
+            if not self.device.is_cuda:
+                raise
+            return f"{type(error).__name__}: {error}"
+        entry.stats.captures += 1
+        return None
 
     @contextlib.contextmanager
     def _noting(self, launches: CapturedLaunches) -> Iterator[None]:
-        if self.captures.open is not None:
-            raise LaunchError("a graph of the same owner is being captured already; captures don't nest")
+        outer = self.captures.open
         self.captures.open = launches
         try:
             yield
         finally:
-            self.captures.open = None
+            self.captures.open = outer
 
     @contextlib.contextmanager
     def _on_capture_stream(self) -> Iterator[wp.Stream | None]:
-        """On CUDA capture on a stream of our own: the current one may be torch's legacy stream, which can't be captured."""
+        """On CUDA capture on an own stream: the current one may be torch's legacy stream, which can't be captured."""
         if not self.device.is_cuda:
             yield None
             return
@@ -189,6 +300,18 @@ class GraphCache:
             self._capture_stream = wp.Stream(self.device)
         with wp.ScopedStream(self._capture_stream, sync_enter=False):
             yield self._capture_stream
+
+
+def _is_graph_empty(graph: wp.Graph) -> bool:
+    """Return whether a graph does nothing. It would be launched without an error, and the stage's work would be lost.
+
+    The CUDA driver knows. On the CPU, Warp tells only which modules the graph uses: a graph of copies alone, which is
+    not worth much, counts as empty.
+    """
+    topology = read_topology(graph)
+    if topology is not None:
+        return topology.node_count == 0
+    return graph.device.is_cpu and not graph.module_execs
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ class LaunchMode(enum.Enum):
     REPLAY = "replay"
     """A recorded launch is issued again."""
     GRAPH = "graph"
-    """Stages that allow it are captured into graphs; everything else replays. What can't be captured is warned about."""
+    """Stages that allow it are captured into graphs; all else replays. What can't be captured is warned about."""
     AUTO = "auto"
     """As ``GRAPH`` where the device can capture, else as ``REPLAY``, without a warning."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from treadle.launch.errors import LaunchError
+from treadle.launch.errors import CaptureWarning, LaunchError
 from treadle.launch.modes import LaunchMode
 from treadle.launch.scope import LaunchScope
 
@@ -25,7 +26,7 @@ class Stage:
     capture: bool | str = True
     """``True`` where the function may be captured. Else ``False``, or better the reason why not."""
     inputs: Sequence[Any] | Callable[[], Sequence[Any]] = ()
-    """Arguments whose change makes a graph of this stage wrong, or a function that returns them; see :meth:`GraphCache.run`."""
+    """Arguments whose change makes a graph of it wrong, or a function that returns them; see :meth:`GraphCache.run`."""
 
     @property
     def break_reason(self) -> str | None:
@@ -46,12 +47,11 @@ class Island:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Key of the island's graph."""
+        """Names of the stages: the key of the island's graph in a scope with one pipeline."""
         return tuple(stage.name for stage in self.stages)
 
-    @property
-    def inputs(self) -> list[Any]:
-        """The declared inputs of all stages."""
+    def read_inputs(self) -> list[Any]:
+        """Return the declared inputs of all stages."""
         inputs = [stage.inputs() if callable(stage.inputs) else stage.inputs for stage in self.stages]
         return [value for values in inputs for value in values]
 
@@ -59,23 +59,25 @@ class Island:
 class Pipeline:
     """Runs stages in order, with neighbouring capturable stages merged into one graph.
 
-    Nothing places graph breaks by hand: they follow from what each stage says about itself, and from what happens. A stage that
-    fails to be captured leaves its island, once, and the rest of the island is captured without it.
+    Nothing places graph breaks by hand: they follow from what each stage says about itself, and from what happens. A
+    stage that fails to be captured leaves its island, once, and the rest of the island is captured without it.
 
     Args:
         stages: The stages, in order, with unique names.
         scope: Owner of the graphs.
+        key: Distinguishes the graphs of several pipelines of one scope; :meth:`LaunchScope.pipeline` counts them.
 
     Raises:
         LaunchError: Two stages share a name.
     """
 
-    def __init__(self, stages: Sequence[Stage], scope: LaunchScope):
+    def __init__(self, stages: Sequence[Stage], scope: LaunchScope, *, key: Hashable = None):
         names = [stage.name for stage in stages]
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise LaunchError(f"stage names must be unique; repeated: {', '.join(repeated)}")
         self.stages = tuple(stages)
         self.scope = scope
+        self._key = key
         self._failed: dict[str, str] = {}
         self._alone: set[str] = set()
         self._culprit: str | None = None
@@ -84,12 +86,16 @@ class Pipeline:
     def run(self) -> None:
         """Run each stage exactly once."""
         for island in self.islands:
+            self._culprit = None
             if island.break_reason is not None:
                 self._run_stages(island)
                 continue
-            self.scope.graphs.run(island.key, partial(self._run_stages, island), inputs=island.inputs)
-            if self.scope.graphs.reason(island.key) is not None:
-                self._split(island)
+            run = partial(self._run_stages, island)
+            reason = self.scope.graphs.attempt(self._graph_key(island.key), run, inputs=island.read_inputs)
+            if reason is not None:
+                self._split(island, reason)
+        if self._alone:
+            self._rejoin()
 
     @property
     def graph_count(self) -> int:
@@ -114,12 +120,16 @@ class Pipeline:
     def _mode_without_graphs(self) -> str:
         return "eager" if self.scope.mode is LaunchMode.EAGER else "replay"
 
+    def _graph_key(self, names: tuple[str, ...]) -> Hashable:
+        return names if self._key is None else (self._key, *names)
+
     def _run_stages(self, island: Island) -> None:
         for stage in island.stages:
             try:
                 stage.fn()
-            except BaseException:
+            except BaseException as error:
                 self._culprit = stage.name
+                error.add_note(f"in stage {stage.name!r} of {self.scope.name}")
                 raise
 
     def _compute_islands(self) -> tuple[Island, ...]:
@@ -134,13 +144,23 @@ class Pipeline:
             joinable = reason is None and stage.name not in self._alone
         return tuple(islands)
 
-    def _split(self, island: Island) -> None:
+    def _split(self, island: Island, reason: str) -> None:
         """Take the stage whose capture failed out of its island; where it is not known, try each stage on its own."""
-        reason = self.scope.graphs.reason(island.key) or "capture failed"
         culprit = island.key[0] if len(island.key) == 1 else self._culprit
-        if culprit in island.key:
+        if culprit is not None:
             self._failed[culprit] = reason
+            message = f"stage {culprit!r} runs without a graph: {reason}"
         else:
             self._alone.update(island.key)
-        self._culprit = None
+            message = f"stages {', '.join(island.key)} make no graph together, each is tried on its own: {reason}"
         self.islands = self._compute_islands()
+        if self.scope.mode is LaunchMode.GRAPH:
+            warnings.warn(f"{self.scope.name}: {message}", CaptureWarning, stacklevel=3)
+
+    def _rejoin(self) -> None:
+        """Join the stages that were tried on their own again, once it is known which of them can't be captured."""
+        failed = self._alone & self._failed.keys()
+        graphs = self.scope.graphs
+        if failed and all(graphs.has_graph(self._graph_key((name,))) for name in self._alone - failed):
+            self._alone.clear()
+            self.islands = self._compute_islands()

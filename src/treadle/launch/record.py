@@ -3,27 +3,70 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 from collections.abc import Hashable, Sequence
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import warp as wp
 
 from treadle.launch.errors import LaunchError, StaleArgumentError
-from treadle.launch.signature import ArgumentSignature, is_struct, scalar_bits
+from treadle.launch.signature import ArgumentSignature, is_constant, is_scalar, is_struct
 from treadle.launch.stats import SiteStats
 
-__all__ = ["LaunchRecord", "has_zero_extent"]
+__all__ = ["Dim", "LaunchCall", "LaunchRecord", "extents", "is_empty"]
 
 Dim = int | Sequence[int]
 
+_is = operator.is_
+_descriptor = operator.attrgetter("ctype")
+_NO_ARRAY = SimpleNamespace(ctype=None)
+"""Stands in for arguments that are no arrays where descriptors are compared."""
+
+
+class LaunchCall(NamedTuple):
+    """What a launch is called with."""
+
+    kernel: wp.Kernel
+    dim: Dim
+    args: list[Any]
+    site: Hashable
+    stream: wp.Stream | None
+    block_dim: int | None
+    max_blocks: int
+
+    def issue(self, device: wp.Device, *, record_cmd: bool = False) -> wp.Launch | None:
+        """Launch through ``wp.launch``, or record there. A recorded launch has no stream: it belongs to one call."""
+        return wp.launch(
+            self.kernel,
+            self.dim,
+            self.args,
+            device=device,
+            stream=None if record_cmd else self.stream,
+            block_dim=self.block_dim,
+            max_blocks=self.max_blocks,
+            record_cmd=record_cmd,
+        )
+
 
 class LaunchRecord:
-    """A ``wp.Launch`` with strong references to what it reads and writes."""
+    """A ``wp.Launch`` with strong references to what it reads and writes.
+
+    Whether an argument is still what was recorded is told, from cheap to dear, by
+
+    * identity, for objects that can't change;
+    * the array's descriptor, which Warp replaces when an array is given a gradient or loses it;
+    * nothing at all for structs, vectors and matrices: the command reads them in place;
+    * the signature for whatever else can change behind its identity: tensors of other libraries, indexed arrays, lists.
+    """
 
     __slots__ = (
         "args",
+        "arrays",
         "block_dim",
         "command",
+        "declared",
+        "descriptors",
         "dim",
         "kernel",
         "max_blocks",
@@ -33,67 +76,78 @@ class LaunchRecord:
         "volatile",
     )
 
-    def __init__(
-        self,
-        kernel: wp.Kernel,
-        dim: Dim,
-        args: list[Any],
-        *,
-        device: wp.Device,
-        site: Hashable,
-        stats: SiteStats,
-        block_dim: int | None,
-        max_blocks: int,
-    ):
-        self.kernel = kernel
-        self.site = site
+    def __init__(self, call: LaunchCall, device: wp.Device, stats: SiteStats):
+        self.kernel = call.kernel
+        self.site = call.site
         self.stats = stats
-        self.dim = dim
-        self.args = args
-        self.block_dim = block_dim
-        self.max_blocks = max_blocks
+        self.dim = call.dim
+        self.args = list(call.args)
+        self.block_dim = call.block_dim
+        self.max_blocks = call.max_blocks
+        self.command: Any = call.issue(device, record_cmd=True)
+        if self.command is None:
+            raise LaunchError(
+                f"kernel {call.kernel.key!r} can't be recorded: Warp returned no command for dim={call.dim}"
+            )
+        stats.recorded += 1
+        # Of a generic kernel, the command holds the instance for these argument types.
+        self.declared = [parameter.type for parameter in self.command.kernel.adj.args]
         self.signatures: list[ArgumentSignature] | None = None
         self.volatile: dict[int, ArgumentSignature] = {}
-        self.command = wp.launch(
-            kernel, dim, args, device=device, block_dim=block_dim, max_blocks=max_blocks, record_cmd=True
+        self.arrays: list[Any] = [_NO_ARRAY] * len(self.args)
+        self.descriptors: list[Any] = [None] * len(self.args)
+        for index, value in enumerate(self.args):
+            self._note(index, value)
+
+    def unchanged(self, args: list[Any], dim: Dim, block_dim: int | None, max_blocks: int) -> bool:
+        """Return whether a call is seen at once to be the recorded one. The hot path: no Python code per argument."""
+        return (
+            dim == self.dim
+            and block_dim == self.block_dim
+            and max_blocks == self.max_blocks
+            and not self.volatile
+            and len(args) == len(self.args)
+            and all(map(_is, args, self.args))
+            and all(map(_is, map(_descriptor, self.arrays), self.descriptors))
         )
-        if self.command is None:
-            raise LaunchError(f"kernel {kernel.key!r} can't be recorded: Warp returned no command for dim={dim}")
-        stats.recorded += 1
-        for index, value in enumerate(args):
-            self._note_volatile(index, value)
 
     def matches_layout(self, args: Sequence[Any], block_dim: int | None, max_blocks: int) -> bool:
         """Return whether the command can be patched to these arguments instead of being recorded again."""
         if block_dim != self.block_dim or max_blocks != self.max_blocks or len(args) != len(self.args):
             return False
-        return all(new is old or _same_layout(new, old) for new, old in zip(args, self.args, strict=True))
+        generic = self.kernel.is_generic
+        return all(new is old or _same_layout(new, old, generic) for new, old in zip(args, self.args, strict=True))
 
     def refresh(self, args: Sequence[Any], dim: Dim) -> bool:
         """Patch what differs from the recorded arguments into the command; return whether anything did."""
-        patched = False
-        if dim != self.dim:
-            self.command.set_dim(dim)
-            self.dim = dim
-            patched = True
+        patched = self.set_dim(dim)
         for index, (new, old) in enumerate(zip(args, self.args, strict=True)):
-            if new is not old and not self._same_value(index, new, old):
+            if self._differs(index, new, old):
                 self.patch(index, new)
-                patched = True
-        for index, signature in self.volatile.items():
-            if ArgumentSignature.of(self.args[index]) != signature:
-                self.patch(index, self.args[index])
                 patched = True
         if patched:
             self.stats.patched += 1
         return patched
 
+    def set_dim(self, dim: Dim) -> bool:
+        """Set the number of threads; return whether it is another one."""
+        changed = extents(dim) != extents(self.dim)
+        if changed:
+            self.command.set_dim(dim)
+        self.dim = dim
+        return changed
+
     def patch(self, index: int, value: Any) -> None:
         """Replace one argument."""
         self.command.set_param_at_index(index, value)
         self.args[index] = value
-        self.signatures = None
-        self._note_volatile(index, value)
+        if self.signatures is not None:
+            self.signatures[index] = ArgumentSignature.of(value, self.declared[index])
+        self._note(index, value)
+
+    def snapshot(self) -> None:
+        """Remember the signatures of the arguments, for :meth:`verify`."""
+        self.signatures = [ArgumentSignature.of(*pair) for pair in zip(self.args, self.declared, strict=True)]
 
     def verify(self, owner: str, args: Sequence[Any] | None = None) -> None:
         """Compare everything about the arguments with what was recorded.
@@ -102,61 +156,45 @@ class LaunchRecord:
             StaleArgumentError: The number of arguments, or anything about one of them, changed.
         """
         if self.signatures is None:
-            self.signatures = [ArgumentSignature.of(arg) for arg in self.args]
+            self.snapshot()
+        assert self.signatures is not None
         received = self.args if args is None else args
         if len(received) != len(self.signatures):
             self._raise_stale(owner, "(count)", len(self.signatures), len(received))
-        for parameter, recorded, value in zip(self.kernel.adj.args, self.signatures, received, strict=True):
-            signature = ArgumentSignature.of(value)
+        for index, (recorded, value) in enumerate(zip(self.signatures, received, strict=True)):
+            signature = ArgumentSignature.of(value, self.declared[index])
             if signature != recorded:
-                self._raise_stale(owner, parameter.label, recorded, signature)
+                self._raise_stale(owner, self.kernel.adj.args[index].label, recorded, signature)
 
-    def snapshot(self) -> None:
-        """Remember the signatures of the recorded arguments, for :meth:`verify`."""
-        self.signatures = [ArgumentSignature.of(arg) for arg in self.args]
+    def _note(self, index: int, value: Any) -> None:
+        """Remember by what a change of an argument is to be told."""
+        self.volatile.pop(index, None)
+        self.arrays[index], self.descriptors[index] = _NO_ARRAY, None
+        if type(value) is wp.array:
+            self.arrays[index], self.descriptors[index] = value, value.ctype
+        elif not (is_constant(value) or is_struct(value) or self._reads_in_place(index, value)):
+            self.volatile[index] = ArgumentSignature.of(value, self.declared[index])
 
-    def index_of(self, name: str) -> int:
-        """Return the position of an argument by its name in the kernel.
+    def _reads_in_place(self, index: int, value: Any) -> bool:
+        """Return whether the command refers to a vector or matrix itself: Warp copies those that it has to convert."""
+        return isinstance(value, ctypes.Array) and type(value) is self.declared[index]
 
-        Raises:
-            LaunchError: The kernel has no such argument.
-        """
-        names = [parameter.label for parameter in self.kernel.adj.args]
-        if name not in names:
-            raise LaunchError(f"kernel {self.kernel.key!r} has no argument {name!r}; allowed: {', '.join(names)}")
-        return names.index(name)
-
-    def _note_volatile(self, index: int, value: Any) -> None:
-        """Remember the signature of an argument whose identity does not tell that its pointers or values are the same.
-
-        Warp arrays, scalars and tuples can't change behind their identity; the command aliases structs, vectors and matrices.
-        A foreign tensor can be given other storage, an indexed array other indices, and a list other items.
-        """
-        aliased = isinstance(value, ctypes.Array) and type(value) is self.kernel.adj.args[index].type
-        if (
-            type(value) is wp.array
-            or isinstance(value, bool | int | float | tuple)
-            or value is None
-            or aliased
-            or is_struct(value)
-        ):
-            self.volatile.pop(index, None)
-        else:
-            self.volatile[index] = ArgumentSignature.of(value)
-
-    def _same_value(self, index: int, new: Any, old: Any) -> bool:
-        """Compare two scalars, vectors or matrices by the bits that the kernel receives."""
-        if isinstance(new, wp.array) or isinstance(old, wp.array) or new is None or old is None:
-            return False
-        declared = self.kernel.adj.args[index].type
-        if isinstance(new, bool | int | float) and isinstance(old, bool | int | float):
-            if new == old and new != 0:
-                return True
-            return _packed(declared, new) == _packed(declared, old)
+    def _differs(self, index: int, new: Any, old: Any) -> bool:
+        """Return whether the command has to be given an argument anew."""
+        known = self.volatile.get(index)
+        if new is old:
+            if known is None:
+                return self.arrays[index].ctype is not self.descriptors[index]
+            return not known.comparable or ArgumentSignature.of(new, self.declared[index]) != known
+        if isinstance(new, wp.array) or isinstance(old, wp.array) or is_struct(new):
+            return True
+        signature = ArgumentSignature.of(new, self.declared[index])
+        if known is None:
+            known = ArgumentSignature.of(old, self.declared[index])
+        if not signature.comparable or signature != known:
+            return True
         if index in self.volatile:
-            return False
-        if type(new) is type(old) and isinstance(new, ctypes.Array | tuple):
-            return scalar_bits(new) == scalar_bits(old)
+            self.args[index] = new  # another object with the same storage: this one keeps it alive now
         return False
 
     def _raise_stale(self, owner: str, argument: str, recorded: object, received: object) -> None:
@@ -170,24 +208,25 @@ class LaunchRecord:
         )
 
 
-def has_zero_extent(dim: Dim) -> bool:
+def extents(dim: Dim) -> tuple[int, ...]:
+    """Return a launch dimension as a tuple of integers."""
+    if isinstance(dim, int):
+        return (dim,)
+    try:
+        return tuple(operator.index(extent) for extent in dim)
+    except TypeError:
+        return (operator.index(dim),)  # type: ignore[arg-type]
+
+
+def is_empty(dim: Dim) -> bool:
     """Return whether a launch of this dimension runs no thread at all."""
-    return dim == 0 if isinstance(dim, int) else any(extent == 0 for extent in dim)
+    return dim == 0 if isinstance(dim, int) else 0 in dim
 
 
-def _same_layout(new: Any, old: Any) -> bool:
-    if isinstance(new, wp.array) and isinstance(old, wp.array):
-        return new.dtype is old.dtype and new.ndim == old.ndim
-    plain = bool | int | float
-    return type(new) is type(old) or (isinstance(new, plain) and isinstance(old, plain))
-
-
-def _packed(declared: Any, value: Any) -> Any:
-    ctype = getattr(declared, "_type_", None)
-    if declared is float or declared is wp.float32:
-        return bytes(ctypes.c_float(value))
-    if declared is wp.float64:
-        return bytes(ctypes.c_double(value))
-    if declared is wp.float16 or ctype is not None:
-        return (type(value), scalar_bits(value))
-    return scalar_bits(value)
+def _same_layout(new: Any, old: Any, generic: bool) -> bool:
+    if not generic and is_scalar(new) and is_scalar(old):
+        return True
+    if type(new) is not type(old):
+        return False
+    same_dtype: bool = getattr(new, "dtype", None) == getattr(old, "dtype", None)
+    return same_dtype and getattr(new, "ndim", None) == getattr(old, "ndim", None)

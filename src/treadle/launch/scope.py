@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import warp as wp
 
 from treadle.launch.cache import LaunchCache
 from treadle.launch.captured import CaptureLog
+from treadle.launch.errors import LaunchError
 from treadle.launch.graph import GraphCache
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
 from treadle.launch.stats import LaunchStats
@@ -23,8 +25,8 @@ __all__ = ["LaunchScope"]
 class LaunchScope:
     """One launch cache and one graph cache that live and die with their owner.
 
-    A graph must be destroyed before the buffers of its launches are freed. The scope knows the order: graphs are dropped, the
-    device is drained, then the recorded commands are dropped, children before their parent.
+    A graph must be destroyed before the buffers of its launches are freed. The scope knows the order: graphs are
+    dropped, the device is drained, then the recorded commands are dropped, children before their parent.
 
     Args:
         device: Device to launch on.
@@ -41,15 +43,21 @@ class LaunchScope:
         contract: LaunchContract | str | None = None,
         name: str | None = None,
     ):
-        self._set_up(device, resolve_mode(mode), resolve_contract(contract), name or "LaunchScope", CaptureLog())
+        self._set_up(device, resolve_mode(mode), resolve_contract(contract), name or "LaunchScope", CaptureLog(), None)
 
     def child(self, name: str) -> LaunchScope:
         """Return a scope for a part of the owner, with the same device, mode and contract.
 
-        Its launches may be captured into graphs of this scope. Invalidating this scope invalidates it first.
+        Its launches may be captured into graphs of this scope. Invalidating this scope invalidates the child first;
+        invalidating the child drops those graphs of this scope that hold launches of it.
+
+        Args:
+            name: Name of the part. A second child of that name is called ``name#2``.
         """
+        self._children_made[name] = number = self._children_made.get(name, 0) + 1
+        path = f"{self.name}/{name}" + (f"#{number}" if number > 1 else "")
         scope = LaunchScope.__new__(LaunchScope)
-        scope._set_up(self.device, self.mode, self.contract, f"{self.name}/{name}", self._captures)
+        scope._set_up(self.device, self.mode, self.contract, path, self._captures, self)
         self._children.append(scope)
         return scope
 
@@ -57,26 +65,44 @@ class LaunchScope:
         """Return a pipeline of stages that uses the graphs of this scope."""
         from treadle.launch.pipeline import Pipeline
 
-        return Pipeline(stages, self)
+        self._pipelines += 1
+        return Pipeline(stages, self, key=None if self._pipelines == 1 else f"pipeline {self._pipelines}")
 
     def invalidate(self, reason: str) -> None:
         """Drop all graphs and recorded launches of this scope and its children. Call it after replacing buffers.
 
         Args:
             reason: Why; kept in :attr:`invalidations`.
+
+        Raises:
+            LaunchError: A graph is being captured, so that nothing may be dropped.
         """
-        self._drop_graphs()
-        self._drop_launches()
+        if self.device.is_capturing:
+            raise LaunchError(f"{self.name} can't be invalidated while a graph is being captured ({reason})")
+        parts = list(self._parts())
+        for part in parts:
+            part.launches.outdate_graphs()
+        for part in parts:
+            part.graphs.invalidate()
+        # A graph of a parent may hold launches of this scope.
+        for scope in self._root()._parts():
+            scope.graphs.drop_outdated()
+        wp.synchronize_device(self.device)
+        for part in parts:
+            part.launches.invalidate()
         self.invalidations.append(reason)
 
     def close(self) -> None:
-        """Drop everything, before the owner's buffers go."""
+        """Drop everything, before the owner's buffers go. The parent forgets this scope."""
         self.invalidate("closed")
+        parent = self._parent()
+        if parent is not None and self in parent._children:
+            parent._children.remove(self)
 
     @property
     def stats(self) -> LaunchStats:
         """Statistics of this scope and its children."""
-        return self.launches.stats.merged(child.stats for child in self._children)
+        return LaunchStats.merged(part.launches.stats for part in reversed(list(self._parts())))
 
     def __enter__(self) -> LaunchScope:
         return self
@@ -87,27 +113,43 @@ class LaunchScope:
         self.close()
 
     def _set_up(
-        self, device: wp.DeviceLike, mode: LaunchMode, contract: LaunchContract, name: str, captures: CaptureLog
+        self,
+        device: wp.DeviceLike,
+        mode: LaunchMode,
+        contract: LaunchContract,
+        name: str,
+        captures: CaptureLog,
+        parent: LaunchScope | None,
     ) -> None:
         self.device = wp.get_device(device)
-        self.mode = mode
-        self.contract = contract
         self.name = name
         self.invalidations: list[str] = []
         self._captures = captures
+        self._parent: Callable[[], LaunchScope | None] = (lambda: None) if parent is None else weakref.ref(parent)
         self._children: list[LaunchScope] = []
+        self._children_made: dict[str, int] = {}
+        self._pipelines = 0
         self.launches = LaunchCache(self.device, mode=mode, contract=contract, name=name, captures=captures)
         self.graphs = GraphCache(
             self.device, mode=mode, contract=contract, name=name, stats=self.launches.stats, captures=captures
         )
 
-    def _drop_graphs(self) -> None:
-        """A graph of this scope may hold launches of a child, so the graphs of the whole tree go before any launch."""
-        for child in self._children:
-            child._drop_graphs()
-        self.graphs.invalidate()
+    @property
+    def mode(self) -> LaunchMode:
+        """Launch mode of both caches. Fixed: another mode is another scope."""
+        return self.launches.mode
 
-    def _drop_launches(self) -> None:
+    @property
+    def contract(self) -> LaunchContract:
+        """Contract of both caches. Fixed, too."""
+        return self.launches.contract
+
+    def _parts(self) -> Iterator[LaunchScope]:
+        """Yield the children, then this scope."""
         for child in self._children:
-            child._drop_launches()
-        self.launches.invalidate()
+            yield from child._parts()
+        yield self
+
+    def _root(self) -> LaunchScope:
+        parent = self._parent()
+        return self if parent is None else parent._root()

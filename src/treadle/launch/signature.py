@@ -6,12 +6,16 @@ The launch cache, the graph cache and the ``debug`` contract all compare :class:
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import warp as wp
 
-__all__ = ["ArgumentSignature", "is_struct", "leaves", "scalar_bits"]
+__all__ = ["ArgumentSignature", "is_constant", "is_scalar", "is_struct", "leaves"]
+
+_HALF_TYPES = (wp.float16, wp.bfloat16)
+"""Scalar types whose C type holds bits, not the number."""
 
 
 @dataclass(frozen=True)
@@ -19,30 +23,41 @@ class ArgumentSignature:
     """Everything about an argument that a recorded launch or a captured graph has baked in."""
 
     kind: str
-    """``array``, ``indexedarray``, ``struct``, ``none``, ``value`` or ``buffer``."""
+    """``array``, ``indexedarray``, ``struct``, ``none``, ``value``, ``buffer`` or ``opaque``."""
     content: tuple[Any, ...]
     """Pointers, layout and bits, by kind."""
+    shown: Any = field(default=None, compare=False, repr=False)
+    """A value as a message shows it."""
 
     @classmethod
-    def of(cls, value: Any) -> ArgumentSignature:
-        """Return the signature of any argument that ``wp.launch`` takes."""
+    def of(cls, value: Any, declared: Any = None) -> ArgumentSignature:
+        """Return the signature of any argument that ``wp.launch`` takes.
+
+        Args:
+            value: The argument.
+            declared: The type that the kernel declares, if it is known: numbers are then compared by the bits that the
+                kernel receives, and a NumPy array that is passed for a vector by its values.
+        """
         if value is None:
             return cls("none", ())
         if isinstance(value, wp.array):
             return cls("array", _array_content(value))
+        if is_scalar(value):
+            return cls("value", (_scalar_bits(value, declared),), value if is_constant(value) else str(value))
+        if isinstance(value, ctypes.Array | ctypes.Structure):
+            return cls("value", (type(value).__name__, bytes(value)), str(value))
+        if isinstance(value, list | tuple):
+            return cls("value", (type(value).__name__, _nested_bits(value)), str(value))
         if isinstance(value, wp.indexedarray):
-            indices = tuple(None if i is None else i.ptr for i in value.indices)
-            return cls("indexedarray", (*_array_content(value.data), indices, tuple(value.shape)))
+            return cls("indexedarray", _indexed_content(value))
         if is_struct(value):
             return cls("struct", _struct_content(value))
-        if hasattr(value, "data_ptr"):
-            return cls("buffer", (value.data_ptr(), tuple(value.shape), tuple(value.stride()), str(value.dtype)))
-        for interface in ("__cuda_array_interface__", "__array_interface__"):
-            if hasattr(value, interface) and getattr(value, "shape", ()) != ():
-                described = getattr(value, interface)
-                content = (described["data"], described["shape"], described.get("strides"), described["typestr"])
-                return cls("buffer", content)
-        return cls("value", (type(value).__name__, scalar_bits(value)))
+        return cls._of_foreign(value, declared)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether equal signatures mean equal arguments; not so for objects that we know nothing about."""
+        return self.kind != "opaque"
 
     def __str__(self) -> str:
         """Describe the argument for an error message."""
@@ -56,23 +71,37 @@ class ArgumentSignature:
             return f"buffer at {self.content[0]}, shape {self.content[1]}, {self.content[3]}"
         if self.kind == "struct":
             return f"struct {self.content[0]} with " + ", ".join(f"{name}: {part}" for name, part in self.content[1:])
-        return f"{self.content[0]} {self.content[1]}"
+        if self.kind == "opaque":
+            return f"{self.content[0]} object"
+        return repr(self.shown) if not isinstance(self.shown, str) else self.shown
+
+    @classmethod
+    def _of_foreign(cls, value: Any, declared: Any) -> ArgumentSignature:
+        """Return the signature of an object of another library."""
+        if isinstance(declared, type) and hasattr(value, "tolist"):
+            return cls("value", (type(value).__name__, _nested_bits(value.tolist())), str(value))
+        if hasattr(value, "data_ptr"):
+            return cls("buffer", (value.data_ptr(), tuple(value.shape), tuple(value.stride()), str(value.dtype)))
+        for interface in ("__cuda_array_interface__", "__array_interface__"):
+            described = getattr(value, interface, None)
+            if described is not None:
+                content = (described["data"], described["shape"], described.get("strides"), described["typestr"])
+                return cls("buffer", content)
+        return cls("opaque", (type(value).__name__, id(value)))
 
 
-def scalar_bits(value: Any) -> Any:
-    """Return the bits of a scalar, vector or matrix value, so that NaN equals itself and -0.0 differs from 0.0."""
-    if isinstance(value, bool | int):
-        return int(value)
-    if isinstance(value, float):
-        return value.hex()
-    if isinstance(value, ctypes.Array | ctypes.Structure):
-        return bytes(value)
-    if isinstance(value, list | tuple):
-        return tuple(scalar_bits(item) for item in value)
-    inner = getattr(value, "value", None)
-    if isinstance(inner, bool | int | float):
-        return scalar_bits(inner)
-    return value.tobytes() if hasattr(value, "tobytes") else repr(value)
+def is_scalar(value: Any) -> bool:
+    """Return whether a value is a number of Python, NumPy or Warp."""
+    if isinstance(value, bool | int | float | np.generic):
+        return True
+    return isinstance(getattr(value, "value", None), bool | int | float) and hasattr(type(value), "_type_")
+
+
+def is_constant(value: Any) -> bool:
+    """Return whether an object can't change: ``None``, numbers of Python and NumPy, and tuples of them."""
+    if isinstance(value, tuple):
+        return all(is_constant(item) for item in value)
+    return value is None or isinstance(value, bool | int | float | np.generic)
 
 
 def is_struct(value: Any) -> bool:
@@ -81,10 +110,41 @@ def is_struct(value: Any) -> bool:
 
 
 def leaves(value: Any) -> list[Any]:
-    """Return the objects that must stay alive for an argument's pointers to stay valid: itself and its struct fields."""
-    if not is_struct(value):
-        return [value]
-    return [value, *(leaf for name in value._cls.vars for leaf in leaves(getattr(value, name)))]
+    """Return the objects that must stay alive for an argument's pointers to stay valid.
+
+    They are what the argument refers to *now*: a struct can be given other arrays later, and a tensor other storage.
+    """
+    if is_struct(value):
+        return [value, *(leaf for name in value._cls.vars for leaf in leaves(getattr(value, name)))]
+    if isinstance(value, wp.array):
+        return [value, value.grad]
+    if isinstance(value, wp.indexedarray):
+        return [value, value.data, *value.indices]
+    if hasattr(value, "data_ptr") and hasattr(value, "detach"):
+        return [value, value.detach()]
+    return [value]
+
+
+def _scalar_bits(value: Any, declared: Any) -> Any:
+    """Return the bits of a number, so that NaN equals itself and -0.0 differs from 0.0."""
+    plain = isinstance(value, bool | int | float | np.generic)
+    number = value if plain else value.value
+    ctype: Any = getattr(declared, "_type_", None)
+    convertible = ctype is not None and declared not in _HALF_TYPES and not issubclass(declared, ctypes.Array)
+    if convertible and (plain or type(value) is declared):
+        try:
+            return bytes(ctype(number))
+        except (TypeError, ValueError, OverflowError):
+            pass  # Warp refuses it as well: it has to see it
+    return type(value).__name__, number.hex() if isinstance(number, float) else repr(number)
+
+
+def _nested_bits(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return tuple(_nested_bits(item) for item in value)
+    if isinstance(value, ctypes.Array):
+        return type(value).__name__, bytes(value)
+    return _scalar_bits(value, None) if is_scalar(value) else (type(value).__name__, repr(value))
 
 
 def _array_content(array: wp.array) -> tuple[Any, ...]:
@@ -99,9 +159,16 @@ def _array_content(array: wp.array) -> tuple[Any, ...]:
     )
 
 
+def _indexed_content(array: wp.indexedarray) -> tuple[Any, ...]:
+    indices = tuple(None if index is None else index.ptr for index in array.indices)
+    data = (None,) * 6 if array.data is None else _array_content(array.data)
+    return (*data, indices, tuple(array.shape))
+
+
 def _struct_content(value: Any) -> tuple[Any, ...]:
-    fields = sorted(value._cls.vars)
-    return (value._cls.key, *((name, ArgumentSignature.of(getattr(value, name))) for name in fields))
+    fields = sorted(value._cls.vars.items())
+    parts = ((name, ArgumentSignature.of(getattr(value, name), var.type)) for name, var in fields)
+    return (value._cls.key, *parts)
 
 
 def _hex(pointer: int | None) -> str:

@@ -1,0 +1,21 @@
+"""Settings and fixtures of all tests."""
+
+from __future__ import annotations
+
+import os
+
+# Before Warp and Treadle are imported. Tests that are about another contract ask for it.
+os.environ.setdefault("TREADLE_LAUNCH_CONTRACT", "debug")
+
+import pytest
+import warp as wp
+
+wp.config.log_level = wp.LOG_ERROR
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda:0", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> wp.Device:
+    """Each device that tests run on."""
+    if request.param != "cpu" and not wp.is_cuda_available():
+        pytest.skip("no CUDA device")
+    return wp.get_device(request.param)
