@@ -23,6 +23,7 @@ from treadle.envs.kernels import (
 from treadle.errors import ConfigError, TreadleError
 from treadle.launch import LaunchScope, Pipeline, Stage, torch_stream
 from treadle.scene import Scene
+from treadle.sensors import Sensor
 
 if TYPE_CHECKING:
     import gymnasium
@@ -65,6 +66,7 @@ class DirectEnv:
             self.scene = Scene(cfg.scene, cfg.sim, self.scope)
             self.physics = self.scene.physics
             self.robot = self.scene.robot
+            self.sensors: list[Sensor] = []
             self.num_actions, self.num_observations = self._setup()
             self.buffers = EnvBuffers(
                 self.num_envs, self.num_actions, self.num_observations, len(self.reward_terms), self.device
@@ -80,7 +82,7 @@ class DirectEnv:
     # -- what a task provides ---------------------------------------------------------------------------------------
 
     def _setup(self) -> tuple[int, dict[str, int]]:
-        """Make sensors and buffers of the task; return the number of actions and of observations by group."""
+        """Make buffers and :attr:`sensors` of the task; return the number of actions and of observations by group."""
         raise NotImplementedError
 
     def _process_actions(self) -> None:
@@ -101,10 +103,6 @@ class DirectEnv:
 
     def _compute_observations(self) -> None:
         """Write ``buffers.observations``."""
-        raise NotImplementedError
-
-    def _update_sensors(self) -> None:
-        """Refresh the task's sensors from the simulation."""
         raise NotImplementedError
 
     def _seed_task(self, seed: int) -> None:
@@ -277,7 +275,8 @@ class DirectEnv:
 
     def _update_derived_state(self) -> None:
         self.robot.update()
-        self._update_sensors()
+        for sensor in self.sensors:
+            sensor.update()
 
     def _advance_counters(self) -> None:
         physics, buffers = self.physics, self.buffers

@@ -6,7 +6,14 @@ from treadle._lazy import lazy_names
 
 if TYPE_CHECKING:
     from treadle.sensors.joint_wrench import JointWrenchSensor
+    from treadle.sensors.sensor import Sensor
 
-__all__ = ["JointWrenchSensor"]
+__all__ = ["JointWrenchSensor", "Sensor"]
 
-__getattr__ = lazy_names(__name__, {"JointWrenchSensor": "treadle.sensors.joint_wrench"})
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "JointWrenchSensor": "treadle.sensors.joint_wrench",
+        "Sensor": "treadle.sensors.sensor",
+    },
+)

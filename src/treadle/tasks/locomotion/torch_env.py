@@ -22,6 +22,7 @@ class LocomotionTorchEnv(DirectTorchEnv):
 
     def _setup(self) -> tuple[int, dict[str, int]]:
         self.parts = LocomotionParts(self, self.cfg)
+        self.sensors.append(self.parts.feet)
         self._gears = wp.to_torch(self.parts.joint_gears)
         self._gear_ratio = wp.to_torch(self.parts.gear_ratio)
         self._targets = wp.to_torch(self.parts.targets_w)
@@ -29,9 +30,6 @@ class LocomotionTorchEnv(DirectTorchEnv):
         self._wrench = wp.to_torch(self.parts.feet.wrench)
         self._origins = wp.to_torch(self.scene.env_origins)
         return self.robot.num_joints, {"policy": self.parts.num_observations}
-
-    def _update_sensors(self) -> None:
-        self.parts.feet.update()
 
     def _process_actions(self) -> None:
         actions = self.buffers.torch.actions.clamp(-1.0, 1.0)
@@ -61,13 +59,12 @@ class LocomotionTorchEnv(DirectTorchEnv):
 
     def _reset_task(self) -> None:
         cfg, data = self.cfg, self.robot.data.torch
-        env_mask = self.physics.reset_mask
-        self.robot.write_default_root_state_to_sim(env_mask)
+        self.robot.write_default_root_state_to_sim(self.physics.reset_mask)
         joints = self.robot.num_joints
         joint_pos = data.default_joint_pos + self.rand(joints, *cfg.reset_joint_pos_range)
         joint_vel = data.default_joint_vel + self.rand(joints, *cfg.reset_joint_vel_range)
         joint_pos = joint_pos.clamp(data.soft_joint_pos_lower, data.soft_joint_pos_upper)
-        self.robot.write_joint_state_to_sim(joint_pos, joint_vel, env_mask)
+        self.robot.write_joint_state_to_sim(joint_pos, joint_vel, self.reset_mask)
         start = data.default_root_pose[:, :3] + self._origins
         self._distance.copy_(torch.where(self.reset_mask, self._ground_distance(start), self._distance))
 

@@ -22,13 +22,11 @@ class LocomotionWarpEnv(DirectWarpEnv):
 
     def _setup(self) -> tuple[int, dict[str, int]]:
         self.parts = LocomotionParts(self, self.cfg)
+        self.sensors.append(self.parts.feet)
         self._reward_params = _reward_params(self.cfg)
         self._position_range = wp.vec2(*self.cfg.reset_joint_pos_range)
         self._velocity_range = wp.vec2(*self.cfg.reset_joint_vel_range)
         return self.robot.num_joints, {"policy": self.parts.num_observations}
-
-    def _update_sensors(self) -> None:
-        self.parts.feet.update()
 
     def _process_actions(self) -> None:
         self.scope.launches.launch(
