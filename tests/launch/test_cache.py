@@ -416,12 +416,12 @@ def test_debug_sees_inside_structs_and_gradients(device):
     params.inner.values = buffer(device)
     cache.launch(support.structured, N, [params], [out])
     params.inner.scale = 3.0
-    with pytest.raises(StaleArgumentError, match="'params'.*scale: 3.0"):
+    with pytest.raises(StaleArgumentError, match=r"'params'.*scale: 3\.0"):
         cache.launch(support.structured, N, [params], [out])
     x = buffer(device)
     cache.launch(support.add, N, [x, 1.0], [out])
     x.requires_grad = True
-    with pytest.raises(StaleArgumentError, match="received .*gradient at"):
+    with pytest.raises(StaleArgumentError, match=r"received .*gradient at"):
         cache.launch(support.add, N, [x, 1.0], [out])
 
 

@@ -372,7 +372,6 @@ def test_a_graph_keeps_its_arguments_alive(device):
     assert (alive[1]().numpy() == old_values).all()
     assert same_bits(out, expected)
     scope.invalidate("done")
-    del stage
     gc.collect()
     assert all(ref() is None for ref in alive)
 
