@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,9 @@ from treadle.errors import ConfigError
 
 if TYPE_CHECKING:
     from treadle.cli.options import PlayOptions
+    from treadle.envs import DirectEnvCfg
     from treadle.registry import TaskSpec
+    from treadle.rl.checkpoint import Checkpoint
 
 __all__ = ["run"]
 
@@ -34,7 +37,7 @@ def run(argv: list[str]) -> int:
     options = parse(PlayOptions(), argv, f"treadle play {spec.task_id}")
     # Whatever a library prints must not end up in the JSON.
     with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
-        result = _play(spec, options)
+        result = _play(_plan(spec, options))
     if options.json:
         print(json.dumps(result, indent=2))
     else:
@@ -42,10 +45,23 @@ def run(argv: list[str]) -> int:
     return 0
 
 
-def _play(spec: TaskSpec, options: PlayOptions) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """What is played, checked."""
+
+    spec: TaskSpec
+    frontend: str
+    options: PlayOptions
+    cfg: DirectEnvCfg
+    path: Path
+    checkpoint: Checkpoint
+
+
+def _plan(spec: TaskSpec, options: PlayOptions) -> _Plan:
+    """Read the checkpoint, put the options over the configuration that it stores, and check everything."""
     from treadle.cli import checks
-    from treadle.cli.common import apply_common_options, open_env, resolve_frontend, stored_cfg
-    from treadle.rl.checkpoint import check_dimensions, find_checkpoint, load
+    from treadle.cli.common import apply_common_options, resolve_frontend, stored_cfg
+    from treadle.rl.checkpoint import find_checkpoint, load
 
     if options.checkpoint is None:
         raise ConfigError(_no_checkpoint(spec.task_id))
@@ -59,37 +75,37 @@ def _play(spec: TaskSpec, options: PlayOptions) -> dict[str, Any]:
     problems = [*checks.check_frontend(spec, frontend), *checks.env_problems(cfg), *_count_problems(options)]
     if problems := [*checks.as_options(problems, used), *checks.launch_problems(cfg)]:
         raise ConfigError.from_problems(problems)
+    return _Plan(spec=spec, frontend=frontend, options=options, cfg=cfg, path=path, checkpoint=checkpoint)
 
+
+def _play(plan: _Plan) -> dict[str, Any]:
+    """Play and return what was played and what was seen, as plain data."""
     import torch
 
+    from treadle.cli.common import open_env
+    from treadle.rl.checkpoint import check_dimensions
     from treadle.rl.evaluation import evaluate
     from treadle.rl.policy import Policy
 
-    torch.manual_seed(cfg.seed)
-    with open_env(spec, cfg, frontend) as env:
-        check_dimensions(path, checkpoint, env.num_observations, env.num_actions)
+    options, checkpoint = plan.options, plan.checkpoint
+    torch.manual_seed(plan.cfg.seed)
+    with open_env(plan.spec, plan.cfg, plan.frontend) as env:
+        check_dimensions(plan.path, checkpoint, env.num_observations, env.num_actions)
         policy = Policy(checkpoint, device=env.device, stochastic=options.stochastic)
+        about = {
+            "task": plan.spec.task_id,
+            "frontend": plan.frontend,
+            "device": env.device,
+            "num_envs": env.num_envs,
+            "seed": plan.cfg.seed,
+            "stochastic": options.stochastic,
+            "checkpoint": str(plan.path),
+            "iteration": checkpoint.iteration,
+        }
         if not options.json:
-            kind = "stochastic" if options.stochastic else "deterministic"
-            print(f"task: {spec.task_id}, {frontend} frontend, {kind} policy")
-            print(f"device: {env.device}, {env.num_envs} environments, seed {env.cfg.seed}")
-            print(f"checkpoint: {path}, iteration {checkpoint.iteration}")
+            _print_start(about)
         result = evaluate(env, policy, num_episodes=options.num_episodes, num_steps=options.num_steps)
-        report = env.launch_report()
-    if not options.json:
-        print(report)
-    about = {
-        "task": spec.task_id,
-        "frontend": frontend,
-        "device": env.device,
-        "num_envs": cfg.scene.num_envs,
-        "seed": cfg.seed,
-        "stochastic": options.stochastic,
-        "checkpoint": str(path),
-        "iteration": checkpoint.iteration,
-        "launch": report,
-    }
-    return about | result.summary()
+        return about | {"launch": env.launch_report()} | result.summary()
 
 
 def _count_problems(options: PlayOptions) -> list[str]:
@@ -112,7 +128,15 @@ def _no_checkpoint(task: str) -> str:
     return text + f"'treadle train {task}' makes one in {runs_dir(task)}"
 
 
+def _print_start(about: dict[str, Any]) -> None:
+    kind = "stochastic" if about["stochastic"] else "deterministic"
+    print(f"task: {about['task']}, {about['frontend']} frontend, {kind} policy")
+    print(f"device: {about['device']}, {about['num_envs']} environments, seed {about['seed']}")
+    print(f"checkpoint: {about['checkpoint']}, iteration {about['iteration']}", flush=True)
+
+
 def _print_result(result: dict[str, Any]) -> None:
+    print(result["launch"])
     finished, unfinished, steps = result["finished_episodes"], result["unfinished_episodes"], result["num_steps"]
     if finished:
         print(f"return: {result['mean_return']:.2f} ± {result['std_return']:.2f} (mean ± standard deviation)")
