@@ -33,6 +33,7 @@ def check(root: Path, files: dict[str, str]) -> tuple[int, str]:
         ("src/treadle/a.py", "x = 1\n" * 500),
         ("src/treadle/a.py", function(40)),
         ("src/treadle/a.py", function(40, DOCSTRING)),
+        ("src/treadle/a.py", function(40).replace("f()", "f(\n" + "    a,\n" * 20 + ")")),
         ("src/treadle/a.py", "@decorate(\n    1,\n)\n" + function(40)),
         ("tests/a.py", function(41)),
     ],

@@ -46,7 +46,8 @@ class UnknownNameError(ConfigError):
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:
     """Return `` (did you mean 'X'?)`` for the names close to ``name``, or an empty string."""
     by_lower = {candidate.lower(): candidate for candidate in allowed}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.5)
+    near = [candidate for candidate in by_lower if name and candidate.startswith(name.lower())][:3]
+    near = near or difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.5)
     if not near:
         return ""
     return f" (did you mean {' or '.join(repr(by_lower[n]) for n in near)}?)"

@@ -6,6 +6,7 @@ A command is imported when it is called, so listing tasks or naming a wrong one 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -28,6 +29,7 @@ _OPTIONAL_MODULES = frozenset(
 
 _ERROR = 2
 _INTERRUPTED = 130
+_BROKEN_PIPE = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,6 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("treadle: interrupted", file=sys.stderr)
         return _INTERRUPTED
+    except BrokenPipeError:  # the reader of our output went away, as in `treadle train TASK --help | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
 
 
 def _dispatch(argv: list[str]) -> int:
