@@ -29,7 +29,8 @@ class PhysicsBackend(Protocol):
     """Generalized velocities [m/s or rad/s], float, shape (num_envs, num_dofs). A floating root takes 6: linear
     velocity of its centre of mass, then angular velocity, world frame."""
     joint_f: wp.array
-    """Generalized forces to apply [N or N*m], float, shape (num_envs, num_dofs). They stay until overwritten."""
+    """Generalized forces to apply [N or N*m], float, shape (num_envs, num_dofs). They stay until overwritten, or until
+    a reset of the world."""
     joint_target_q: wp.array
     """Position targets of the drives [m or rad], float, shape (num_envs, num_coords)."""
     body_q: wp.array
@@ -53,8 +54,8 @@ class PhysicsBackend(Protocol):
     def reset(self) -> None:
         """Make the worlds in :attr:`reset_mask` consistent with the joint state that was written into them. Capturable.
 
-        Clears what the solver keeps from step to step and the measured wrenches, and recomputes body poses and
-        velocities. Nothing of the other worlds changes.
+        Clears what the solver keeps from step to step, the applied forces and the measured wrenches, and recomputes
+        body poses and velocities. Nothing of the other worlds changes.
         """
 
     def describe_overflow(self) -> str | None:

@@ -2,7 +2,7 @@
 
 import warp as wp
 
-__all__ = ["clear_wrenches", "count_overflow"]
+__all__ = ["clear_forces", "count_overflow"]
 
 wp.set_module_options({"enable_backward": False})
 
@@ -21,11 +21,15 @@ def count_overflow(
 
 
 @wp.kernel
-def clear_wrenches(
+def clear_forces(
     env_mask: wp.array[wp.bool],
+    joint_f_out: wp.array2d[float],
     body_parent_f_out: wp.array2d[wp.spatial_vector],
 ):
-    """Zero the measured joint wrenches of the masked environments. One thread per environment and body."""
-    env, body = wp.tid()
+    """Zero applied forces and measured joint wrenches of the masked environments. One thread per environment."""
+    env = wp.tid()
     if env_mask[env]:
-        body_parent_f_out[env, body] = wp.spatial_vector()
+        for dof in range(joint_f_out.shape[1]):
+            joint_f_out[env, dof] = 0.0
+        for body in range(body_parent_f_out.shape[1]):
+            body_parent_f_out[env, body] = wp.spatial_vector()

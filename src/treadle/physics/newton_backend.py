@@ -13,7 +13,7 @@ from newton.solvers import SolverMuJoCo
 from treadle.errors import ConfigError
 from treadle.launch import LaunchScope
 from treadle.physics.cfg import SimulationCfg
-from treadle.physics.kernels import clear_wrenches, count_overflow
+from treadle.physics.kernels import clear_forces, count_overflow
 
 __all__ = ["NewtonBackend"]
 
@@ -63,7 +63,7 @@ class NewtonBackend:
     def reset(self) -> None:
         """Make the worlds in ``reset_mask`` consistent with the joint state that was written into them."""
         self.solver.reset(self._state, world_mask=self._world_mask, flags=newton.StateFlags.NONE)
-        self._scope.launches.launch(clear_wrenches, self.body_parent_f.shape, [self.reset_mask], [self.body_parent_f])
+        self._scope.launches.launch(clear_forces, self.num_envs, [self.reset_mask], [self.joint_f, self.body_parent_f])
         newton.eval_fk(self.model, self._state.joint_q, self._state.joint_qd, self._state, mask=self.reset_mask)
 
     def describe_overflow(self) -> str | None:
