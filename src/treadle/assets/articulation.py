@@ -118,14 +118,14 @@ class Articulation:
         )
 
     def write_joint_state_to_sim(
-        self, joint_pos: wp.array | torch.Tensor, joint_vel: wp.array | torch.Tensor, env_mask: wp.array
+        self, joint_pos: wp.array | torch.Tensor, joint_vel: wp.array | torch.Tensor, env_mask: wp.array | torch.Tensor
     ) -> None:
         """Write the joint state of the masked environments. :meth:`PhysicsBackend.reset` makes it take effect.
 
         Args:
             joint_pos: Positions [rad or m], shape (num_envs, num_joints). Warp arrays should be persistent.
             joint_vel: Velocities [rad/s or m/s], shape (num_envs, num_joints).
-            env_mask: bool, shape (num_envs,).
+            env_mask: bool, shape (num_envs,). A tensor goes with tensors, an array with both; its view is made anew.
         """
         if isinstance(joint_pos, wp.array):
             self._launches.launch(
@@ -135,7 +135,7 @@ class Articulation:
                 [self.data.joint_pos, self.data.joint_vel],
             )
             return
-        mask = wp.to_torch(env_mask)[:, None]
+        mask = (wp.to_torch(env_mask) if isinstance(env_mask, wp.array) else env_mask)[:, None]
         state = self.data.torch
         state.joint_pos.copy_(joint_pos.where(mask, state.joint_pos))
         state.joint_vel.copy_(joint_vel.where(mask, state.joint_vel))
