@@ -7,10 +7,10 @@ PYTEST := $(BIN)/pytest -n 2
 
 # Numbers of `make demo`: make demo DEMO_ITERATIONS=300 DEMO_ENVS=1024
 DEMO_TASK ?= Ant-Direct
-DEMO_ENVS ?= 64
-DEMO_ITERATIONS ?= 30
-DEMO_STEPS ?= 300
-DEMO_LOG_DIR ?= logs/demo
+DEMO_ENVS ?= 128
+DEMO_ITERATIONS ?= 60
+DEMO_EPISODES ?= 16
+DEMO_LOG_DIR := logs/demo/$(shell date +%Y-%m-%d_%H-%M-%S)
 
 # Python 3.11 or 3.12 with the modules that `python -m venv` needs: make install PYTHON=/path/to/python
 PYTHON_CHECK := import ensurepip, sys, venv; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))
@@ -54,7 +54,7 @@ format: install  ## format the code and repair what lint can
 
 demo: install  ## train a policy for a short while, then play it
 	$(BIN)/treadle train $(DEMO_TASK) --num-envs $(DEMO_ENVS) --max-iterations $(DEMO_ITERATIONS) --log-dir $(DEMO_LOG_DIR)
-	$(BIN)/treadle play $(DEMO_TASK) --checkpoint $(DEMO_LOG_DIR) --num-steps $(DEMO_STEPS)
+	$(BIN)/treadle play $(DEMO_TASK) --checkpoint $(DEMO_LOG_DIR) --num-episodes $(DEMO_EPISODES)
 
 clean:  ## remove caches and build outputs; .venv and logs stay
 	rm -rf build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
