@@ -11,6 +11,7 @@ import torch
 import warp as wp
 
 from treadle.launch import CaptureWarning, GraphCache, StaleArgumentError
+from treadle.launch.captured import CapturedLaunches
 
 from . import support
 from .support import N, buffer, same_bits, zeros
@@ -302,15 +303,17 @@ def test_debug_accepts_a_struct_that_the_function_itself_writes(device):
 
 def test_debug_passes_a_stale_argument_of_a_capture_on(device):
     scope, out = support.scope(device, "debug", "graph"), zeros(device)
-    gain = 1.0
+    gain, runs = 1.0, []
 
     def stage():
+        runs.append(gain)
         scope.launches.launch(support.add, N, [out, gain], [out])
 
     scope.graphs.run("stage", stage, inputs=lambda: [gain])
     gain = 2.0
     with pytest.raises(StaleArgumentError, match="'s'"):
         scope.graphs.run("stage", stage, inputs=lambda: [gain])
+    assert runs == [1.0, 2.0]
     assert scope.graphs.reason("stage") is None
     scope.invalidate("another gain")
     for _ in range(2):
@@ -374,6 +377,31 @@ def test_a_graph_keeps_its_arguments_alive(device):
     scope.invalidate("done")
     gc.collect()
     assert all(ref() is None for ref in alive)
+
+
+def test_a_graph_keeps_its_inputs_alive(device):
+    graphs, out, x = GraphCache(device, mode="auto", contract="checked"), zeros(device), buffer(device)
+    alive = weakref.ref(x)
+    for _ in range(2):
+        graphs.run("stage", lambda: wp.launch(support.count, 1, [out], device=device), inputs=[x])
+    del x
+    assert alive() is not None
+    graphs.run("stage", lambda: wp.launch(support.count, 1, [out], device=device), inputs=[])
+    assert alive() is None
+
+
+def test_captured_launches_hold_what_arguments_referred_to(device):
+    params = support.Params()
+    params.inner.values = buffer(device)
+    alive = weakref.ref(params.inner.values)
+    captured = CapturedLaunches()
+    captured.note("owner", support.structured, None, [params, None], [None, None], "cache")
+    captured.seal()
+    params.inner.values = buffer(device)
+    assert captured.moved()
+    assert alive() is not None
+    del captured
+    assert alive() is None
 
 
 def test_inside_another_capture_the_function_just_runs(device):

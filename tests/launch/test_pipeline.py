@@ -93,6 +93,9 @@ def test_a_failing_stage_alone_leaves_its_island(device, mode, culprit):
     texts = [str(warning.message) for warning in caught]
     wanted = f"owner: stage {culprit!r} runs without a graph: RuntimeError: {culprit} can't be captured"
     assert texts == ([wanted] if mode == "graph" else [])
+    assert program.scope.stats.fallback_reasons() == {
+        ("owner", (culprit,)): f"RuntimeError: {culprit} can't be captured"
+    }
     for island in program.pipeline.islands:
         assert program.scope.graphs.has_graph(island.key) is (island.break_reason is None)
 
@@ -130,8 +133,14 @@ def test_a_failure_without_a_culprit_is_found_by_trying_alone(device, monkeypatc
 
     monkeypatch.setattr(wp, "capture_end", failing_end)
     monkeypatch.setattr(program.scope.graphs, "_capture", capture)
+    program.broken = {"c"}  # its own fault once, which says nothing about the capture
+    with pytest.raises(ValueError, match="c is broken"):
+        program.pipeline.run()
+    program.eagerly("abc")
+    program.broken = set()
     program.run(8)
     assert program.islands == ["a", "b!", "cd"]
+    assert list(program.scope.stats.fallback_reasons()) == [("owner", ("b",))]
 
 
 def test_stages_that_make_no_graph_together_stay_alone(device, monkeypatch):
@@ -150,6 +159,7 @@ def test_stages_that_make_no_graph_together_stay_alone(device, monkeypatch):
     assert program.islands == ["a", "b", "c", "d"]
     assert program.pipeline.graph_count == 4
     assert len(sizes) == 1
+    assert list(program.scope.stats.fallback_reasons()) == [("owner", ("a", "b", "c", "d"))]
 
 
 @pytest.mark.parametrize("failing_call", [1, 2])

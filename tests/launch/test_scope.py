@@ -172,6 +172,7 @@ def test_close(device):
         assert not child.launches.records
         assert len(scope.stats.sites) == 0
         child.close()
+        assert scope.child("part").name == child.name
     assert scope.invalidations == ["closed"]
 
 

@@ -53,7 +53,6 @@ class LaunchCache:
         self._runtime = self.device.runtime
         self._records: dict[tuple[wp.Kernel, Hashable], LaunchRecord] = {}
         self._bound: weakref.WeakSet[BoundLaunch] = weakref.WeakSet()
-        self._bound_made = 0
 
     @property
     def mode(self) -> LaunchMode:
@@ -123,11 +122,11 @@ class LaunchCache:
     ) -> BoundLaunch:
         """Return a callable that launches the kernel with these arguments: the cheapest replay there is.
 
-        Nothing is launched here. The arguments are those of :meth:`launch`. The caller owns what is returned, and with
+        Nothing is launched here. The arguments are those of :meth:`launch`; without a site, the statistics count the
+        bound launches of a kernel together. The caller owns what is returned, and with
         it the arguments.
         """
-        self._bound_made += 1
-        stats = self._site_stats(kernel, ("bound", self._bound_made) if site is None else site)
+        stats = self._site_stats(kernel, "bound" if site is None else site)
         dim = dim if isinstance(dim, int) else extents(dim)
         call = LaunchCall(kernel, dim, [*inputs, *outputs], site, None, block_dim, max_blocks)
         bound = BoundLaunch(self, call, stats)

@@ -165,6 +165,19 @@ class GraphCache:
         entry = self._entries.get(key)
         return None if entry is None else entry.stats.reason
 
+    def give_up(self, key: Hashable, reason: str) -> None:
+        """Run the function of a key without a graph from now on."""
+        entry = self._entries.get(key) or self._add_entry(key)
+        self._drop([entry])
+        entry.stats.reason = reason
+
+    def forget(self, key: Hashable) -> None:
+        """Drop a key that is not used any more, with its statistics."""
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._drop([entry])
+            del self.stats.graphs[key]
+
     def has_graph(self, key: Hashable) -> bool:
         """Return whether a key is launched from a graph now."""
         entry = self._entries.get(key)

@@ -81,6 +81,7 @@ class Pipeline:
         self._failed: dict[str, str] = {}
         self._alone: set[str] = set()
         self._culprit: str | None = None
+        self._unexplained: tuple[str, ...] = ()
         self.islands = self._compute_islands()
 
     def run(self) -> None:
@@ -129,7 +130,9 @@ class Pipeline:
                 stage.fn()
             except BaseException as error:
                 self._culprit = stage.name
-                error.add_note(f"in stage {stage.name!r} of {self.scope.name}")
+                note = f"in stage {stage.name!r} of {self.scope.name}"
+                if note not in getattr(error, "__notes__", ()):
+                    error.add_note(note)
                 raise
 
     def _compute_islands(self) -> tuple[Island, ...]:
@@ -149,9 +152,13 @@ class Pipeline:
         culprit = island.key[0] if len(island.key) == 1 else self._culprit
         if culprit is not None:
             self._failed[culprit] = reason
+            if len(island.key) > 1:
+                self.scope.graphs.forget(self._graph_key(island.key))
+            self.scope.graphs.give_up(self._graph_key((culprit,)), reason)
             message = f"stage {culprit!r} runs without a graph: {reason}"
         else:
             self._alone.update(island.key)
+            self._unexplained = island.key
             message = f"stages {', '.join(island.key)} make no graph together, each is tried on its own: {reason}"
         self.islands = self._compute_islands()
         if self.scope.mode is LaunchMode.GRAPH:
@@ -163,4 +170,5 @@ class Pipeline:
         graphs = self.scope.graphs
         if failed and all(graphs.has_graph(self._graph_key((name,))) for name in self._alone - failed):
             self._alone.clear()
+            graphs.forget(self._graph_key(self._unexplained))
             self.islands = self._compute_islands()

@@ -54,8 +54,10 @@ class LaunchScope:
         Args:
             name: Name of the part. A second child of that name is called ``name#2``.
         """
-        self._children_made[name] = number = self._children_made.get(name, 0) + 1
-        path = f"{self.name}/{name}" + (f"#{number}" if number > 1 else "")
+        path, number = f"{self.name}/{name}", 1
+        while any(child.name == path for child in self._children):
+            number += 1
+            path = f"{self.name}/{name}#{number}"
         scope = LaunchScope.__new__(LaunchScope)
         scope._set_up(self.device, self.mode, self.contract, path, self._captures, self)
         self._children.append(scope)
@@ -127,7 +129,6 @@ class LaunchScope:
         self._captures = captures
         self._parent: Callable[[], LaunchScope | None] = (lambda: None) if parent is None else weakref.ref(parent)
         self._children: list[LaunchScope] = []
-        self._children_made: dict[str, int] = {}
         self._pipelines = 0
         self.launches = LaunchCache(self.device, mode=mode, contract=contract, name=name, captures=captures)
         self.graphs = GraphCache(
