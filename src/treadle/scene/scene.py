@@ -40,7 +40,7 @@ class Scene:
     def __init__(self, cfg: SceneCfg, sim: SimulationCfg, scope: LaunchScope):
         self.cfg = cfg
         origins = grid_origins(cfg.num_envs, cfg.env_spacing)
-        env_builder = _new_builder()
+        env_builder = _new_builder(sim.gravity)  # each world has its own gravity, the builder's around it is not used
         layout = spawn_articulation(env_builder, cfg.robot, "scene.robot")
         builder = _new_builder(sim.gravity)
         builder.replicate(
@@ -65,7 +65,7 @@ def grid_origins(num_envs: int, spacing: float) -> np.ndarray:
     return origins
 
 
-def _new_builder(gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)) -> newton.ModelBuilder:
+def _new_builder(gravity: tuple[float, float, float]) -> newton.ModelBuilder:
     """Return a builder without contact gap: Newton's default of 0.1 m puts every near pair into the contact buffer."""
     builder = newton.ModelBuilder(up_axis=newton.Axis.Z, gravity=gravity)
     SolverMuJoCo.register_custom_attributes(builder)
