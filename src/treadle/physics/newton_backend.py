@@ -45,6 +45,8 @@ class NewtonBackend:
         self.num_envs = model.world_count
         self.dt = cfg.dt
         self.solver = SolverMuJoCo(model, **_solver_options(cfg))
+        # Overflows are counted per environment; the solver would print a line per step from the device.
+        self.solver.mjw_model.opt.warn_overflow = 0
         self._scope = scope
         self._state = model.state()
         self._control = model.control()
