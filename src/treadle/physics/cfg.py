@@ -54,7 +54,7 @@ class SimulationCfg:
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     """Gravity in the world frame [m/s^2]."""
     ground_friction: float = 1.0
-    """Coefficient of sliding friction of the ground plane."""
+    """Coefficient of sliding friction of the ground plane. A contact takes the larger one of the two bodies'."""
     device: str = "auto"
     """``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"`` or ``"cuda:N"``."""
     solver: MJWarpSolverCfg = field(default_factory=MJWarpSolverCfg)
