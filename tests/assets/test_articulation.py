@@ -7,6 +7,7 @@ import pytest
 import torch
 import warp as wp
 from support.ant import snapshot
+from support.rotations import rotate_inverse
 from support.scenes import ant_robot_cfg, apply_state, assign, cartpole_cfg, make_scene, random_joint_state
 
 from treadle.assets import ActuatorCfg
@@ -14,12 +15,6 @@ from treadle.errors import ConfigError
 from treadle.physics import MJWarpSolverCfg
 
 SOLVER = MJWarpSolverCfg(njmax=45, nconmax=25)
-
-
-def rotate_inverse(quat: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """Rotate vectors from the world into bodies with orientations (x, y, z, w)."""
-    xyz, w = -quat[:, :3], quat[:, 3:]
-    return vector + 2.0 * np.cross(xyz, np.cross(xyz, vector) + w * vector)
 
 
 def above(scene, height: float) -> np.ndarray:

@@ -19,8 +19,9 @@ class JointWrenchSensor:
     """Incoming joint wrench of some bodies of an articulation.
 
     The wrench is what the parent applies to the body through the joint in the last physics step: constraint,
-    actuation and passive joint forces together. It is expressed in the joint frame on the body's side, the torque
-    about the joint's anchor. It is zero in the observation that follows a reset, because no step has been taken yet.
+    actuation and passive joint forces together. It is expressed in the joint frame on the body's side as it is after
+    the step, the torque about the joint's anchor. It is zero in the observation that follows a reset, because no step
+    has been taken yet.
 
     Args:
         robot: The articulation.
