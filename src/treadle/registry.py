@@ -66,6 +66,8 @@ def register(spec: TaskSpec) -> None:
     Raises:
         ConfigError: The id is taken, or the specification names no frontend.
     """
+    # Treadle's own tasks come first, whoever registers first. They pass here themselves while that module is imported.
+    importlib.import_module(_BUILTIN_TASKS)
     if not spec.frontends:
         raise ConfigError(f"task {spec.task_id!r}: frontends is empty; allowed: 'warp', 'torch' or both")
     if _tasks.get(spec.task_id, spec) != spec:
