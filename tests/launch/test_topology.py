@@ -8,11 +8,13 @@ DOT = r"""digraph dot {
 subgraph cluster_1 {
 label="graph_1" graph[style="dashed"];
 "graph_1_node_0"[style="bold" shape="octagon" label="0
-add_3f2a1b_cuda_kernel_forward\<\<\<1,256,0\>\>\>"];
+add_3f2a1b_cuda_kernel_forward
+"];
 
-"graph_1_node_1"[style="solid" shape="invtrapezium" label="1
+"graph_1_node_1"[style="solid" shape="trapezium"label="1
 MEMCPY
-(DtoD,32)"];
+(DtoD,16)
+"];
 
 "graph_1_node_0" -> "graph_1_node_1";
 }

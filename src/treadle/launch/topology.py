@@ -12,7 +12,8 @@ import warp as wp
 __all__ = ["GraphTopology", "read_topology"]
 
 _NODE = re.compile(r'^\s*"graph_\d+_node_\d+"\s*\[', re.MULTILINE)
-_KERNEL = re.compile(r"([A-Za-z_]\w*)\\?<\\?<\\?<")
+_KERNEL = re.compile(r'shape="octagon"\s*label="\d+\n(\w+)')
+"""The driver draws kernels as octagons, with their number and name in the label."""
 
 
 @dataclass(frozen=True)
