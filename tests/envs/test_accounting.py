@@ -43,6 +43,14 @@ def test_random_ages_shift_time_outs():
     env.close()
 
 
+def test_ages_that_are_given_before_the_first_reset_stay():
+    env = make_ant(num_envs=2)
+    env.episode_length_buf = torch.tensor([959, 5])
+    assert env.step(torch.zeros(2, 8))[3].tolist() == [True, False]
+    assert env.episode_length_buf.tolist() == [0, 6]
+    env.close()
+
+
 def test_an_environment_that_fails_at_its_time_limit_is_terminated_only():
     env = make_ant(num_envs=2, termination_height=0.9)
     env.reset()

@@ -50,8 +50,8 @@ def test_modes_are_bit_identical_at_odd_sizes(frontend, num_envs):
     assert_equal(runs[0], runs[2])
 
 
-def test_a_warp_step_is_one_graph_launch(monkeypatch):
-    env = make_ant(mode="graph")
+def test_a_warp_step_is_one_graph_launch(device, monkeypatch):
+    env = make_ant(mode="graph", device=device)
     actions = random_actions(env, 40)
     env.reset()
     for action in actions[:3]:

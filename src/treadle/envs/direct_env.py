@@ -210,11 +210,16 @@ class DirectEnv:
 
     @property
     def episode_length_buf(self) -> torch.Tensor:
-        """Steps taken in the current episodes, int32, shape (num_envs,). Assigning copies the values in place."""
+        """Steps taken in the current episodes, int32, shape (num_envs,).
+
+        Assigning copies the values in place. It makes the first reset where that has not happened, which would undo it.
+        """
         return self.buffers.torch.episode_length
 
     @episode_length_buf.setter
     def episode_length_buf(self, value: torch.Tensor) -> None:
+        if not self._is_reset:
+            self.reset()
         self.buffers.torch.episode_length.copy_(value)
 
     @property
