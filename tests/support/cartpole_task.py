@@ -47,9 +47,6 @@ class CartpoleTorch(DirectTorchEnv):
     def _setup(self):
         return 1, {"policy": 4}
 
-    def _update_sensors(self):
-        pass
-
     def _process_actions(self):
         self.robot.data.torch.joint_effort_target[:, :1] = self.cfg.action_scale * self.buffers.torch.actions
 
@@ -119,9 +116,6 @@ class CartpoleWarp(DirectWarpEnv):
 
     def _setup(self):
         return 1, {"policy": 4}
-
-    def _update_sensors(self):
-        pass
 
     def _process_actions(self):
         target = self.robot.data.joint_effort_target
