@@ -19,6 +19,8 @@ _COMMANDS = {
     "list": ("treadle.cli.list_tasks", "list the tasks"),
     "train": ("treadle.cli.train", "train a policy for a task"),
     "play": ("treadle.cli.play", "play a trained policy and measure it"),
+    "bench": ("treadle.cli.bench", "measure what launches cost"),
+    "audit": ("treadle.cli.audit", "tell what replay and graphs would save in a program"),
 }
 """Module of each command, which has ``run(argv) -> int``, and its line in the help."""
 

@@ -1,5 +1,6 @@
 """Record Warp launches once and replay them safely; capture the largest legal graphs. Needs ``warp-lang`` only."""
 
+from treadle.launch.auditing import AuditReport, audit
 from treadle.launch.bound import BoundLaunch
 from treadle.launch.cache import LaunchCache
 from treadle.launch.errors import CaptureWarning, LaunchError, StaleArgumentError
@@ -14,6 +15,7 @@ from treadle.launch.topology import GraphTopology
 
 __all__ = [
     "ArgumentSignature",
+    "AuditReport",
     "BoundLaunch",
     "CaptureWarning",
     "GraphCache",
@@ -30,6 +32,7 @@ __all__ = [
     "SiteStats",
     "Stage",
     "StaleArgumentError",
+    "audit",
     "resolve_contract",
     "resolve_mode",
     "torch_stream",

@@ -1,0 +1,235 @@
+"""From what was noted to the report."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+import warp as wp
+
+from treadle.launch.auditing.classify import classify
+from treadle.launch.auditing.costs import Costs
+from treadle.launch.auditing.edits import suggest
+from treadle.launch.auditing.events import Event, Place, Recording, Step
+from treadle.launch.auditing.report import (
+    DONE,
+    GRAPH_BREAKS,
+    UNREPLAYABLE,
+    AuditReport,
+    HostSync,
+    SiteReport,
+    Verdict,
+)
+
+__all__ = ["Measured", "build_report", "main_device"]
+
+_MIN_US = 0.05
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured after the program ran."""
+
+    costs: Costs
+    hook_outside_us: float
+    hook_inside_us: float
+
+
+def main_device(recording: Recording) -> str:
+    """Return the device that most launches went to, the current one if there are none."""
+    devices = Counter(event.device for event in recording.events if event.device)
+    return devices.most_common(1)[0][0] if devices else wp.get_device().alias
+
+
+def build_report(
+    program: str,
+    recording: Recording,
+    steps: Sequence[Step],
+    what: str,
+    measured: Measured,
+    notes: Sequence[str] = (),
+) -> AuditReport:
+    """Return the report of some steps.
+
+    Args:
+        program: Name of what was audited.
+        recording: What was noted.
+        steps: The steps to report.
+        what: What was taken as a step.
+        measured: Costs of launches on this machine, and of the audit.
+        notes: To be shown below the summary.
+    """
+    groups = [_by_place(recording.events[step.start : step.stop]) for step in steps]
+    by_place = {
+        place: [(step, group.get(place, [])) for step, group in zip(steps, groups, strict=True)]
+        for place in dict.fromkeys(place for group in groups for place in group)
+    }
+    cpu = main_device(recording) == "cpu"
+    sites = [_site(calls, measured, cpu) for place, calls in by_place.items() if place.kind != "sync"]
+    kernel_us = sum(kernels for _, kernels in sites)
+    reports = tuple(sorted((site for site, _ in sites), key=lambda site: -site.host_us))
+    syncs = tuple(_sync(calls) for place, calls in by_place.items() if place.kind == "sync")
+    step_us, wait_us = _step_time(recording, steps, measured, syncs)
+    return AuditReport(
+        program=program,
+        device=str(main_device(recording)),
+        step=what,
+        sureness=_sureness(recording, steps),
+        steps=len(steps),
+        sites=reports,
+        syncs=syncs,
+        step_us=step_us,
+        wait_us=wait_us,
+        kernel_us=kernel_us,
+        host_us_per_step=sum(site.host_us for site in reports),
+        replay_us_per_step=sum(site.replay_us if site.replayable else site.host_us for site in reports),
+        edited_us_per_step=sum(site.replay_us for site in reports),
+        graph_us_per_step=_graph_us(recording, steps, reports, measured.costs),
+        graph_breaks=_graph_breaks(reports, syncs),
+        notes=(*notes, *_notes(recording, steps, cpu, step_us, wait_us)),
+    )
+
+
+def _by_place(events: Sequence[Event]) -> dict[Place, list[Event]]:
+    groups: dict[Place, list[Event]] = defaultdict(list)
+    for event in events:
+        groups[event.place].append(event)
+    return groups
+
+
+def _site(calls: list[tuple[Step, list[Event]]], measured: Measured, cpu: bool) -> tuple[SiteReport, float]:
+    """Return the report of a site, and the time per step in which its kernels ran."""
+    events = [event for _, launches in calls for event in launches]
+    first, finding, per_step = events[0], classify(calls), len(events) / len(calls)
+    totals = [sum(event.cost_ns for event in launches) / 1000.0 for _, launches in calls]
+    typical = median(totals) if finding.verdict is not Verdict.CONDITIONAL else fmean(totals)
+    host = max(typical - per_step * measured.hook_inside_us, _MIN_US * per_step)
+    arrays = sum(signature.kind in ("array", "indexedarray", "buffer") for signature in first.signatures)
+    scalars = len(first.signatures) - arrays
+    costs, done = measured.costs, finding.verdict in DONE
+    packing = costs.replay_us(4) if done else costs.eager_us(scalars, arrays)
+    kernels = max(host - packing * per_step, 0.0) if cpu and finding.verdict is not Verdict.GRAPH else 0.0
+    fixed = done or first.place.owner != "user" or bool({finding.verdict, *finding.also} & UNREPLAYABLE)
+    replay = host if fixed else min(host, kernels + costs.replay_us(scalars + arrays) * per_step)
+    graph = host if finding.verdict is Verdict.GRAPH else min(host, kernels + costs.graph_per_launch * per_step)
+    edit, code = suggest(first.place, first.via, finding)
+    report = SiteReport(
+        file=first.place.file,
+        line=first.place.line,
+        function=first.place.function,
+        kernel=first.place.kernel,
+        owner=first.place.owner,
+        via=None if first.via is None else (first.via.file, first.via.line),
+        verdict=finding.verdict,
+        calls_per_step=per_step,
+        sets=finding.sets,
+        steady=finding.steady,
+        changes=finding.changes,
+        also=finding.also,
+        host_us=host,
+        replay_us=replay,
+        graph_us=graph,
+        graph_launches=sum(event.size for event in events) / len(calls),
+        edit=edit,
+        code=code,
+    )
+    return report, kernels
+
+
+def _sync(calls: list[tuple[Step, list[Event]]]) -> HostSync:
+    events = [event for _, syncs in calls for event in syncs]
+    place, count = events[0].place, len(calls)
+    via = events[0].via if place.owner != "user" and events[0].via is not None else place
+    return HostSync(
+        file=via.file,
+        line=via.line,
+        what=place.kernel if via is place else f"{place.kernel} in {place.owner}",
+        owner=place.owner,
+        per_step=len(events) / count,
+        wait_us=sum(event.cost_ns for event in events) / 1000.0 / count,
+    )
+
+
+def _step_time(
+    recording: Recording, steps: Sequence[Step], measured: Measured, syncs: Sequence[HostSync]
+) -> tuple[float, float]:
+    """Return the time from step to step without the audit's own, and the share of it in which the host waited."""
+    events, count = recording.events, len(steps)
+    first, last = steps[0].start, steps[-1].start
+    if not events or first >= len(events):
+        return 0.0, 0.0
+    if count > 1 and last < len(events) and last > first:
+        periods, until, hooks = count - 1, events[last].start_ns, events[last].hook_ns
+    else:
+        periods, until, hooks, last = count, recording.end_ns, recording.hook_ns, len(events)
+    own_us = (hooks - events[first].hook_ns) / 1000.0 + (last - first) * measured.hook_outside_us
+    step_us = max((until - events[first].start_ns) / 1000.0 - own_us, 0.0) / periods
+    drain_us = recording.drain_ns / 1000.0 / count if main_device(recording) != "cpu" else 0.0
+    return step_us + drain_us, sum(sync.wait_us for sync in syncs) + drain_us
+
+
+def _sureness(recording: Recording, steps: Sequence[Step]) -> str:
+    """Say how many of the steps are like each other."""
+    runs = [tuple(event.place for event in recording.events[step.start : step.stop]) for step in steps]
+    (usual, count), *_ = Counter(runs).most_common()
+    launches = sum(place.kind != "sync" for place in usual)
+    if count == len(runs):
+        return f"all {count} steps have the same {launches} launches"
+    lengths = sorted(sum(place.kind != "sync" for place in run) for run in runs)
+    return f"{count} of {len(runs)} steps have the same {launches} launches; they have {lengths[0]} to {lengths[-1]}"
+
+
+def _graph_us(recording: Recording, steps: Sequence[Step], sites: Sequence[SiteReport], costs: Costs) -> float | None:
+    """Return what the step costs with its launches in graphs, which synchronizations divide."""
+    if costs.graph is None:
+        return None
+    islands = 0
+    for step in steps:
+        kinds = [event.place.kind for event in recording.events[step.start : step.stop]]
+        starts = zip(["sync", *kinds], kinds, strict=False)
+        islands += sum(kind in ("launch", "replay") and before in ("sync", "graph") for before, kind in starts)
+    return sum(site.graph_us for site in sites) + costs.graph * islands / len(steps)
+
+
+def _graph_breaks(sites: Sequence[SiteReport], syncs: Sequence[HostSync]) -> tuple[str, ...]:
+    """Say what is in the way of a graph, the program's own first."""
+    found = [f"{sync.where}: {sync.what} reads or waits on the host" for sync in syncs]
+    for site in sorted(sites, key=lambda site: site.owner != "user"):
+        verdicts = {site.verdict, *site.also}
+        whose = "" if site.owner == "user" else f" (in {site.owner})"
+        if verdicts & GRAPH_BREAKS:
+            found.append(f"{site.where}: {site.kernel}{whose}: {site.describe}")
+        elif Verdict.SCALAR in verdicts:
+            found.append(f"{site.where}: {site.kernel}{whose}: {site.describe}; a graph would freeze it")
+        elif site.verdict is Verdict.ALTERNATING and not site.steady:
+            found.append(
+                f"{site.where}: {site.kernel}{whose}: {site.describe} alternate from step to step: swap an even number "
+                "of times in a graph, or copy"
+            )
+    return tuple(found)
+
+
+def _notes(recording: Recording, steps: Sequence[Step], cpu: bool, step_us: float, wait_us: float) -> list[str]:
+    """Say what else is to be known."""
+    notes = []
+    events = [event for step in steps for event in recording.events[step.start : step.stop]]
+    streams = {(event.device, event.stream) for event in events if event.stream is not None}
+    devices = {event.device for event in events if event.device}
+    if len(devices) > 1:
+        notes.append(
+            f"launches go to several devices ({', '.join(sorted(devices))}): a launch cache has one device each"
+        )
+    elif len(streams) > 1:
+        notes.append(
+            f"launches go to {len(streams)} streams: pass stream= at each call; a graph needs them joined by events"
+        )
+    if recording.other_threads:
+        notes.append(f"{recording.other_threads} launches of other threads are not in this report")
+    if not cpu and step_us > 0 and wait_us > 0.2 * step_us:
+        notes.append(
+            f"the device is busy: the host waited {wait_us:.0f} of {step_us:.0f} us for it; less host time will not "
+            "shorten the step by more than what the device leaves"
+        )
+    return notes

@@ -1,0 +1,143 @@
+"""What changes at a call site from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.launch.auditing.events import Event, Step
+from treadle.launch.auditing.report import ArgumentChange, Verdict
+
+__all__ = ["Finding", "classify"]
+
+_SHOWN = 3
+_ORDER = list(Verdict)
+
+_SiteCalls = Sequence[tuple[Step, list[Event]]]
+"""The events of one site, by step."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a site is like."""
+
+    verdict: Verdict
+    sets: int
+    changes: tuple[ArgumentChange, ...]
+    also: tuple[Verdict, ...]
+    names: tuple[str, ...] = ()
+    """Names of the kernel's arguments."""
+    steady: bool = True
+    """Whether each step has the same argument sets in the same order."""
+
+
+def classify(calls: _SiteCalls) -> Finding:
+    """Tell what kind of site this is.
+
+    What recurs is told from what changes by the second half of the steps: it brings nothing that the first half did not
+    have.
+
+    Args:
+        calls: For each step, in order, its launches at this site.
+    """
+    events = [event for _, events in calls for event in events]
+    kinds = {"replay": Verdict.REPLAYED, "graph": Verdict.GRAPH}
+    verdicts = [kinds[events[0].place.kind]] if events[0].place.kind in kinds else _conditions(calls, events)
+    changes: list[ArgumentChange] = []
+    sets = 1
+    if events[0].place.kind == "launch" and not any(event.captured for event in events):
+        changes = [change for index in range(len(events[0].names)) for change in _argument(calls, events, index)]
+        sets = len({_key(event) for event in events})
+    verdicts += [change.verdict for change in changes]
+    if not verdicts:
+        verdicts = [Verdict.STABLE if sets == 1 else Verdict.ALTERNATING]
+    worst = max(verdicts, key=_ORDER.index)
+    also = sorted({verdict for verdict in verdicts if verdict is not worst}, key=_ORDER.index)
+    steady = len({tuple(map(_key, launches)) for _, launches in calls}) == 1
+    return Finding(worst, sets, tuple(changes), tuple(also), events[0].names, steady)
+
+
+def recurs(calls: _SiteCalls, values: Iterable[Iterable[Hashable]]) -> bool:
+    """Return whether the second half of the steps brings no value that the first half did not have."""
+    by_step = [set(step) for step in values]
+    half = (len(calls) + 1) // 2
+    return set().union(*by_step[half:]) <= set().union(*by_step[:half])
+
+
+def _key(event: Event) -> Hashable:
+    return event.kernel, event.dim, event.block_dim, event.signatures
+
+
+def _conditions(calls: _SiteCalls, events: list[Event]) -> list[Verdict]:
+    """Return what concerns the launches as a whole."""
+    found = []
+    if any(event.captured for event in events):
+        found.append(Verdict.CAPTURED)
+    if any(event.taped or event.adjoint for event in events):
+        found.append(Verdict.TAPE)
+    if any(event.tiled for event in events):
+        found.append(Verdict.TILED)
+    if len({len(launches) for _, launches in calls}) > 1:
+        found.append(Verdict.CONDITIONAL)
+    if not recurs(calls, [[event.kernel for event in launches] for _, launches in calls]):
+        found.append(Verdict.KERNEL)
+    if not recurs(calls, [[event.dim for event in launches] for _, launches in calls]):
+        found.append(Verdict.DIM)
+    return found
+
+
+def _argument(calls: _SiteCalls, events: list[Event], index: int) -> list[ArgumentChange]:
+    """Return how one argument changes: nothing, one change, or some fields of a struct."""
+    values = [event.signatures[index] for event in events if index < len(event.signatures)]
+    name = events[0].names[index]
+    shown = tuple(dict.fromkeys(str(value) for value in values))[:_SHOWN]
+    born = _born(calls, index)
+    if born is not None:
+        return [ArgumentChange(name=name, verdict=born[0], shown=shown, allocated_at=born[1])]
+    if len(set(values)) <= 1:
+        return []
+    by_step = [
+        [event.signatures[index] for event in launches if index < len(event.signatures)] for _, launches in calls
+    ]
+    return _changes(calls, name, by_step)
+
+
+def _changes(calls: _SiteCalls, name: str, by_step: list[list[Any]]) -> list[ArgumentChange]:
+    """Return how a value changes, field by field where it is a struct."""
+    values = [value for step in by_step for value in step]
+    if all(value.kind == "struct" for value in values) and len({value.content[0] for value in values}) == 1:
+        fields = []
+        for number, (field_name, _) in enumerate(values[0].content[1:], 1):
+            parts = [[value.content[number][1] for value in step] for step in by_step]
+            if len({part for step in parts for part in step}) > 1:
+                fields += _changes(calls, f"{name}.{field_name}", parts)
+        return fields
+    verdict = Verdict.ALTERNATING
+    if not recurs(calls, by_step):
+        verdict = Verdict.SCALAR if all(value.kind == "value" for value in values) else Verdict.POINTER
+    shown = tuple(dict.fromkeys(str(value) for value in values))[:_SHOWN]
+    return [ArgumentChange(name=name, verdict=verdict, shown=shown)]
+
+
+def _born(calls: _SiteCalls, index: int) -> tuple[Verdict, str] | None:
+    """Return whether an array is allocated in the steps, or is a view that is made in them, and where."""
+    begin = calls[0][0].start
+    allocated: list[str] = []
+    viewed: list[str] = []
+    total = 0
+    seen: set[int] = set()
+    for step, launches in calls:
+        total += bool(launches)
+        pairs = [event.births[index] for event in launches if index in event.births]
+        owners = [root for _, root in pairs if root is not None and root.owns and root.when >= begin]
+        views = [own for own, _ in pairs if own is not None and own.when >= step.start]
+        new = [birth for birth in owners if id(birth) not in seen]
+        seen.update(map(id, owners))
+        allocated += [f"{birth.place.file}:{birth.place.line}" for birth in new[:1]]
+        viewed += [f"{birth.place.file}:{birth.place.line}" for birth in views[:1]]
+    # An array that is made once, at its first use, is in one step only.
+    for found, verdict in ((allocated, Verdict.TRANSIENT), (viewed, Verdict.VIEW)):
+        if len(found) > max(1, total // 2):
+            return verdict, max(set(found), key=found.count)
+    return None

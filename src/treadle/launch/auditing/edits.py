@@ -1,0 +1,150 @@
+"""What to write instead of a launch."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from functools import lru_cache
+
+from treadle.launch.auditing.classify import Finding
+from treadle.launch.auditing.events import Place
+from treadle.launch.auditing.report import ArgumentChange, Verdict
+
+__all__ = ["source_line", "suggest"]
+
+_INSTEAD = {
+    Verdict.STABLE: "replay it",
+    Verdict.ALTERNATING: "replay it, with a site for each argument set",
+    Verdict.VIEW: "make the view once and keep it, then replay it",
+    Verdict.SCALAR: "keep the value in device memory, or bind the launch and set the value, then replay it",
+    Verdict.TRANSIENT: "allocate the array once, outside of the step, then replay it",
+    Verdict.POINTER: "copy into one array that stays, then replay it",
+    Verdict.DIM: "launch the largest dim with a bound that the kernel checks, or bind the launch and use set_dim",
+    Verdict.KERNEL: "make the kernel once, outside of the step, then replay it",
+    Verdict.CONDITIONAL: "replay it; for a graph, let the kernel decide, from device memory, what is to be done",
+    Verdict.TILED: "put it into a graph: wp.launch_tiled is not recorded",
+    Verdict.CAPTURED: "capture once and keep the graph, as scope.graphs.run(...) does",
+    Verdict.TAPE: "capture forward and backward together: launches on a tape are not replayed",
+    Verdict.REPLAYED: "",
+    Verdict.GRAPH: "",
+}
+
+
+def suggest(place: Place, via: Place | None, finding: Finding) -> tuple[str, tuple[str, ...]]:
+    """Return what to do about a site, and lines of code.
+
+    Returns:
+        A sentence; the lines as they are, prefixed by their numbers, and then what could stand there.
+    """
+    if finding.verdict in (Verdict.REPLAYED, Verdict.GRAPH):
+        return "", ()
+    if place.owner != "user":
+        where = "" if via is None else f" around {via.file}:{via.line}"
+        return f"belongs to {place.owner}: use a graph{where}", ()
+    call = _find_call(place)
+    code = [] if call is None else _numbered(place.file, call.lineno, call.end_lineno or call.lineno)
+    for change in finding.changes:
+        if change.allocated_at is not None:
+            file, _, line = change.allocated_at.rpartition(":")
+            code += [line for line in _numbered(file, int(line), int(line)) if line not in code]
+    if not code:
+        code = _numbered(place.file, place.line, place.line)
+    return _INSTEAD[finding.verdict], (*code, *(f"-> {line}" for line in _replacement(call, finding)))
+
+
+def source_line(file: str, line: int) -> str:
+    """Return a line of a file without its indentation."""
+    return linecache.getline(file, line).strip()
+
+
+def _replacement(call: ast.Call | None, finding: Finding) -> list[str]:
+    """Return the lines that could stand in the place of a launch."""
+    verdict = finding.verdict
+    if verdict in (Verdict.TILED, Verdict.CAPTURED, Verdict.TAPE):
+        return ['scope.graphs.run("step", step)']
+    arguments = _arguments(call)
+    if arguments is None:
+        return ["launches.launch(kernel, dim, inputs, outputs)"]
+    if verdict is Verdict.SCALAR:
+        lines = [f"bound = launches.bind({arguments})  # once"]
+        for change in finding.changes:
+            if change.verdict is Verdict.SCALAR and "." not in change.name:
+                lines.append(f"bound.set({change.name!r}, {_expression(call, finding, change) or '...'})")
+        return [*lines, "bound()"]
+    if verdict is Verdict.DIM:
+        dim = _keywords(call).get("dim", "dim")
+        return [f"bound = launches.bind({arguments})  # once", f"bound.set_dim({dim})", "bound()"]
+    if verdict is Verdict.ALTERNATING:
+        return [f"launches.launch({arguments}, site={_site(call, finding)})"]
+    return [f"launches.launch({arguments})"]
+
+
+def _site(call: ast.Call | None, finding: Finding) -> str:
+    """Return an expression that tells the argument sets apart."""
+    change = max(finding.changes, key=lambda change: len(change.shown), default=None)
+    expression = None if change is None else _expression(call, finding, change)
+    if change is None or expression is None:
+        return "..."
+    return f"{expression}.ptr" if change.shown and change.shown[0].startswith("array") else expression
+
+
+def _expression(call: ast.Call | None, finding: Finding, change: ArgumentChange) -> str | None:
+    """Return the source of an argument."""
+    given = _keywords(call)
+    values: list[str] = []
+    for name in ("inputs", "outputs"):
+        if name in given:
+            parsed = ast.parse(given[name], mode="eval").body
+            if not isinstance(parsed, ast.List | ast.Tuple) or any(isinstance(e, ast.Starred) for e in parsed.elts):
+                return None
+            values += [ast.unparse(item) for item in parsed.elts]
+    names = finding.names
+    return values[names.index(change.name)] if change.name in names and len(values) == len(names) else None
+
+
+def _arguments(call: ast.Call | None) -> str | None:
+    """Return the arguments of ``wp.launch`` as those of ``LaunchCache.launch``."""
+    given = _keywords(call)
+    if "kernel" not in given or "dim" not in given:
+        return None
+    parts = [given["kernel"], given["dim"]]
+    if "inputs" in given or "outputs" in given:
+        parts.append(given.get("inputs", "[]"))
+    if "outputs" in given:
+        parts.append(given["outputs"])
+    return ", ".join(
+        parts + [f"{name}={given[name]}" for name in ("stream", "block_dim", "max_blocks") if name in given]
+    )
+
+
+def _keywords(call: ast.Call | None) -> dict[str, str]:
+    """Return the source of the arguments of a ``wp.launch`` call by name; nothing where there are starred ones."""
+    if call is None or any(isinstance(value, ast.Starred) for value in call.args):
+        return {}
+    names = ("kernel", "dim", "inputs", "outputs", "adj_inputs", "adj_outputs", "device", "stream")
+    given = {name: ast.unparse(value) for name, value in zip(names, call.args, strict=False)}
+    return given | {word.arg: ast.unparse(word.value) for word in call.keywords if word.arg is not None}
+
+
+def _find_call(place: Place) -> ast.Call | None:
+    """Return the launch that stands at a place, if its source can be read."""
+    calls = [call for call in _calls(place.file) if call.lineno <= place.line <= (call.end_lineno or call.lineno)]
+    launches = [call for call in calls if "launch" in ast.unparse(call.func).rpartition(".")[2]]
+    return min(launches, key=lambda call: (call.end_lineno or call.lineno) - call.lineno, default=None)
+
+
+@lru_cache(maxsize=32)
+def _calls(file: str) -> tuple[ast.Call, ...]:
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return ()
+    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def _numbered(file: str, first: int, last: int) -> list[str]:
+    lines = [linecache.getline(file, line).rstrip() for line in range(first, last + 1)]
+    if not any(lines):
+        return []
+    indentation = min(len(line) - len(line.lstrip()) for line in lines if line)
+    return [f"{number:5} | {line[indentation:]}" for number, line in enumerate(lines, first)]

@@ -1,0 +1,167 @@
+"""The report as plain text, at most 120 columns wide."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from treadle.launch.auditing.edits import source_line
+from treadle.launch.auditing.report import AuditReport, SiteReport, Verdict
+
+__all__ = ["render", "short_path"]
+
+_WIDTH = 120
+_MAX_SITES = 25
+_MAX_EDITS = 12
+_MAX_BREAKS = 8
+
+
+def render(report: AuditReport) -> str:
+    """Return the whole text."""
+    parts = [_head(report), _table(report), _summary(report), _libraries(report), _breaks(report), _edits(report)]
+    if report.notes:
+        parts.append([f"note: {note}" for note in report.notes])
+    return "\n\n".join("\n".join(_fit(lines)) for lines in parts if lines)
+
+
+def short_path(file: str) -> str:
+    """Return a path as short as it can be told: below the working directory, below site-packages, or as it is."""
+    for marker in (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"):
+        if marker in file:
+            return file.rpartition(marker)[2]
+    try:
+        return str(Path(file).relative_to(Path.cwd()))
+    except ValueError:
+        return file
+
+
+def _head(report: AuditReport) -> list[str]:
+    return [
+        f"audit of {report.program}: {report.steps} steps on {report.device}",
+        f"a step is {_shorten(report.step)}; {report.sureness}",
+    ]
+
+
+def _table(report: AuditReport) -> list[str]:
+    """Return a row per site, those that cost the most first."""
+    if not report.sites:
+        return ["no launch was seen in a step"]
+    header = ("us/step", "replay", "graph", "calls", "site", "kernel", "what it is like")
+    rows = [
+        (
+            f"{site.host_us:.1f}",
+            f"{site.replay_us:.1f}",
+            f"{site.graph_us:.1f}",
+            f"{site.calls_per_step:g}" if site.calls_per_step.is_integer() else f"{site.calls_per_step:.1f}",
+            _tail(f"{short_path(site.file)}:{site.line}", 38),
+            _head_of(site.kernel, 28),
+            site.describe if site.owner == "user" else f"{site.owner}: {site.describe}",
+        )
+        for site in report.sites[:_MAX_SITES]
+    ]
+    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(6)]
+    lines = []
+    for row in [header, *rows]:
+        numbers = " ".join(f"{cell:>{width}}" for cell, width in zip(row[:4], widths, strict=False))
+        text = f"{numbers}  {row[4]:<{widths[4]}}  {row[5]:<{widths[5]}}  {row[6]}"
+        lines.append(_head_of(text.rstrip(), _WIDTH))
+    if left := report.sites[_MAX_SITES:]:
+        lines.append(f"... and {len(left)} more sites, {sum(site.host_us for site in left):.1f} us per step")
+    return lines
+
+
+def _summary(report: AuditReport) -> list[str]:
+    """Return what launches cost now and after."""
+    now = report.host_us_per_step
+    graphs = sum(site.calls_per_step for site in report.sites if site.verdict is Verdict.GRAPH)
+    held = sum(site.graph_launches for site in report.sites)
+    count = f"{report.launches_per_step:g} launches" + (
+        f" and {graphs:g} graphs of {held:g} launches" if graphs else ""
+    )
+    rows = [
+        ("now", now, count),
+        ("replay, sites that are ready", report.replay_us_per_step, _saves(now, report.replay_us_per_step)),
+    ]
+    rows.append(("replay, after the edits below", report.edited_us_per_step, _saves(now, report.edited_us_per_step)))
+    if report.graph_us_per_step is not None:
+        how = "" if not report.graph_breaks else f" after {len(report.graph_breaks)} edits"
+        rows.append((f"graphs{how}", report.graph_us_per_step, _saves(now, report.graph_us_per_step)))
+    lines = [f"host time of launches per step, of {report.step_us:.0f} us from one step to the next (estimates):"]
+    lines += [f"  {name:<32} {us:>10.1f} us   {saved}" for name, us, saved in rows]
+    if report.kernel_us:
+        lines.append(
+            f"  of each, about {report.kernel_us:.0f} us are the kernels themselves: the CPU runs them in the launch"
+        )
+    return lines
+
+
+def _saves(now: float, after: float) -> str:
+    saved = now - after
+    return f"saves {saved:.1f} us ({100 * saved / now:.0f} %)" if now > 0 and saved >= 0.05 else "saves nothing"
+
+
+def _libraries(report: AuditReport) -> list[str]:
+    """Return what libraries launch, and from which lines of the program."""
+    lines = []
+    by_caller: dict[tuple[str, tuple[str, int] | None], list[SiteReport]] = defaultdict(list)
+    for site in report.sites:
+        if site.owner != "user" and site.verdict is not Verdict.GRAPH:
+            by_caller[(site.owner, site.via)].append(site)
+    for (owner, via), sites in sorted(by_caller.items(), key=lambda item: -sum(site.host_us for site in item[1])):
+        calls, host = sum(site.calls_per_step for site in sites), sum(site.host_us for site in sites)
+        line = f"  {owner}: {len(sites)} sites, {calls:g} launches, {host:.1f} us"
+        if via is not None:
+            line += f", from {short_path(via[0])}:{via[1]}: {source_line(*via)}"
+        lines.append(line)
+    if not lines:
+        return []
+    return ["launches of libraries, which you can't edit: put the call that leads there into a graph", *lines]
+
+
+def _breaks(report: AuditReport) -> list[str]:
+    if not report.graph_breaks:
+        return ["nothing seen in the step is in the way of a graph"] if report.launches_per_step else []
+    shown, left = report.graph_breaks[:_MAX_BREAKS], len(report.graph_breaks) - _MAX_BREAKS
+    lines = ["in the way of a graph:", *(f"  {_shorten(line)}" for line in shown)]
+    return [*lines, f"  ... and {left} more"] if left > 0 else lines
+
+
+def _edits(report: AuditReport) -> list[str]:
+    """Return the suggested edits of the program's own sites."""
+    sites = [site for site in report.sites if site.owner == "user" and site.edit]
+    if not sites:
+        return []
+    lines = ["suggested edits (launches = treadle.launch.LaunchScope().launches, kept by the owner of the arrays):"]
+    for site in islice(sites, _MAX_EDITS):
+        lines += ["", f"  {short_path(site.file)}:{site.line} {site.kernel}: {site.describe}", f"  {site.edit}"]
+        lines += [f"    {line}" for line in site.code]
+    if len(sites) > _MAX_EDITS:
+        lines += ["", f"  ... and {len(sites) - _MAX_EDITS} more sites; --json has all of them"]
+    return lines
+
+
+def _fit(lines: Iterable[str]) -> Iterator[str]:
+    """Break lines that are too long, and keep their indentation."""
+    for line in lines:
+        if len(line) <= _WIDTH:
+            yield line
+        else:
+            indent = " " * (len(line) - len(line.lstrip()) + 2)
+            yield from textwrap.wrap(line, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _shorten(text: str) -> str:
+    """Shorten the paths in a sentence."""
+    return " ".join(short_path(word) if word.startswith(os.sep) else word for word in text.split(" "))
+
+
+def _tail(text: str, width: int) -> str:
+    return text if len(text) <= width else f"..{text[2 - width :]}"
+
+
+def _head_of(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 2]}.."
