@@ -382,11 +382,15 @@ def test_a_graph_keeps_its_arguments_alive(device):
 def test_a_graph_keeps_its_inputs_alive(device):
     graphs, out, x = GraphCache(device, mode="auto", contract="checked"), zeros(device), buffer(device)
     alive = weakref.ref(x)
+
+    def stage():
+        wp.launch(support.count, 1, [out], device=device)
+
     for _ in range(2):
-        graphs.run("stage", lambda: wp.launch(support.count, 1, [out], device=device), inputs=[x])
+        graphs.run("stage", stage, inputs=[x])
     del x
     assert alive() is not None
-    graphs.run("stage", lambda: wp.launch(support.count, 1, [out], device=device), inputs=[])
+    graphs.run("stage", stage, inputs=[])
     assert alive() is None
 
 

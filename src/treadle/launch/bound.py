@@ -40,7 +40,7 @@ class BoundLaunch:
         capturing = self._captures.open
         if capturing is not None:
             capturing.add_source(self)
-        if record is None or self._runtime.tape is not None:
+        if record is None or self._runtime.tape is not None or (capturing is not None and capturing.probing):
             new = self._cache.launch_unrecorded(self._call._replace(stream=stream), self._stats)
             self.record = new or record
             return

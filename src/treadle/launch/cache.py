@@ -94,9 +94,9 @@ class LaunchCache:
         if type(dim) is not int and type(dim) is not tuple:
             dim = extents(dim)
         record = self._records.get((kernel, site))
-        if record is None or self._runtime.tape is not None:
-            call = LaunchCall(kernel, dim, [*inputs, *outputs], site, stream, block_dim, max_blocks)
-            self._launch_unrecorded(call)
+        log = self.captures.open
+        if record is None or self._runtime.tape is not None or (log is not None and log.probing):
+            self._launch_unrecorded(LaunchCall(kernel, dim, [*inputs, *outputs], site, stream, block_dim, max_blocks))
             return
         if not (self._trusts and dim == record.dim):
             args = [*inputs, *outputs]
@@ -105,7 +105,7 @@ class LaunchCache:
                     self._launch_unrecorded(LaunchCall(kernel, dim, args, site, stream, block_dim, max_blocks))
                     return
         record.stats.replayed += 1
-        if self.captures.open is not None:
+        if log is not None:
             self.note(record)
         record.command.launch(stream)
 
@@ -164,7 +164,13 @@ class LaunchCache:
     def note(self, record: LaunchRecord) -> None:
         """Note a launch of the graph that is being captured."""
         assert self.captures.open is not None
-        self.captures.open.note(self.name, record.kernel, record.site, record.args, record.declared, self)
+        self.captures.open.note(self.name, record.kernel, record.site, record.args, record.declared, self, record.dim)
+
+    def note_call(self, call: LaunchCall) -> None:
+        """Note a launch that has no record."""
+        assert self.captures.open is not None
+        declared = [parameter.type for parameter in call.kernel.adj.args]
+        self.captures.open.note(self.name, call.kernel, call.site, call.args, declared, self, call.dim)
 
     def record(self, call: LaunchCall, stats: SiteStats) -> LaunchRecord:
         """Record a launch without issuing it."""
@@ -175,18 +181,21 @@ class LaunchCache:
 
     def launch_unrecorded(self, call: LaunchCall, stats: SiteStats) -> LaunchRecord | None:
         """Launch what has no record, and return the new one where the mode is to record."""
+        log = self.captures.open
         if is_empty(call.dim):
             call.issue(self.device)  # runs nothing, but says what is wrong with the call, if anything is
+            return None
+        if log is not None and log.probing:
+            self.note_call(call)
             return None
         if self._mode is LaunchMode.EAGER or self.tape_active:
             stats.eager += 1
             call.issue(self.device)
-            if self.captures.open is not None:
-                declared = [parameter.type for parameter in call.kernel.adj.args]
-                self.captures.open.note(self.name, call.kernel, call.site, call.args, declared, self)
+            if log is not None:
+                self.note_call(call)
             return None
         record = self.record(call, stats)
-        if self.captures.open is not None:
+        if log is not None:
             self.note(record)
         record.command.launch(call.stream)
         return record

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import warp as wp
 
 from treadle.launch.errors import StaleArgumentError
+from treadle.launch.record import Dim, extents
 from treadle.launch.signature import ArgumentSignature, is_constant, is_struct, leaves
 
 __all__ = ["CaptureLog", "CapturedLaunches"]
+
+
+_PASSED_WAYS_OUT = (
+    "The graph does not run the function again and can't see what it passes now: declare what may change in "
+    "Stage(inputs=...), or in inputs= of GraphCache.run, so that it is captured again, or call invalidate() after "
+    "replacing it"
+)
 
 
 @dataclass(frozen=True)
@@ -21,15 +30,41 @@ class _CapturedLaunch:
     owner: str
     kernel: wp.Kernel
     site: Hashable
+    dim: Dim
     args: list[Any]
     declared: list[Any]
     signatures: list[ArgumentSignature] = field(default_factory=list)
 
+    def compare(self, args: Sequence[Any]) -> Iterator[tuple[str, ArgumentSignature, ArgumentSignature]]:
+        """Yield the name of each argument that differs from what was captured, what it was and what it is."""
+        for parameter, declared, recorded, arg in zip(
+            self.kernel.adj.args, self.declared, self.signatures, args, strict=True
+        ):
+            received = ArgumentSignature.of(arg, declared)
+            if received != recorded and received.comparable:
+                yield parameter.label, recorded, received
+
+    def raise_stale(self, argument: str, recorded: object, received: object, ways_out: str | None = None) -> NoReturn:
+        raise StaleArgumentError(
+            owner=self.owner,
+            kernel=self.kernel.key,
+            site=self.site,
+            argument=argument,
+            recorded=f"{recorded} in a captured graph",
+            received=str(received),
+            ways_out=ways_out or StaleArgumentError.WAYS_OUT,
+        )
+
 
 class CapturedLaunches:
-    """The launches that went into one graph. It keeps their arguments alive for as long as the graph lives."""
+    """The launches that went into one graph. It keeps their arguments alive for as long as the graph lives.
 
-    def __init__(self) -> None:
+    Args:
+        probing: Whether the capture is thrown away: launch caches then only note what they are called with.
+    """
+
+    def __init__(self, *, probing: bool = False) -> None:
+        self.probing = probing
         self.outdated = False
         """Whether an owner replaced, on purpose, something that the graph has baked in."""
         self._launches: list[_CapturedLaunch] = []
@@ -45,6 +80,7 @@ class CapturedLaunches:
         args: Sequence[Any],
         declared: Sequence[Any],
         source: object,
+        dim: Dim = 1,
     ) -> None:
         """Remember a launch of the graph.
 
@@ -55,8 +91,9 @@ class CapturedLaunches:
             args: The arguments.
             declared: Their types in the kernel.
             source: The launch cache; see :meth:`add_source`.
+            dim: Number of threads.
         """
-        self._launches.append(_CapturedLaunch(owner, kernel, site, list(args), list(declared)))
+        self._launches.append(_CapturedLaunch(owner, kernel, site, dim, list(args), list(declared)))
         self._alive.extend(leaf for value in args for leaf in leaves(value))
         self.add_source(source)
 
@@ -68,6 +105,10 @@ class CapturedLaunches:
             for value, declared in pairs:
                 if type(value) is not wp.array and not is_constant(value):
                     self._changeable[id(value)] = (value, declared, _fingerprint(value, declared))
+
+    def keep(self, thing: object) -> None:
+        """Keep something alive for as long as the graph lives."""
+        self._alive.append(thing)
 
     @property
     def kernel_names(self) -> list[str]:
@@ -86,6 +127,23 @@ class CapturedLaunches:
         """Return whether an argument that can change behind its identity (a struct, a vector, a tensor) did so."""
         return any(_fingerprint(value, kind) != known for value, kind, known in self._changeable.values())
 
+    def compare(self, probe: CapturedLaunches) -> None:
+        """Compare what the function launches now with what the graph holds.
+
+        Args:
+            probe: What the caches noted when the function ran again.
+
+        Raises:
+            StaleArgumentError: The function launches other kernels, or with other arguments or dimensions.
+        """
+        for held, now in itertools.zip_longest(self._launches, probe._launches):
+            if held is None or now is None or (held.kernel, held.site) != (now.kernel, now.site):
+                (held or now).raise_stale("(launch)", _described(held), _described(now), _PASSED_WAYS_OUT)
+            if extents(held.dim) != extents(now.dim):
+                held.raise_stale("dim", held.dim, now.dim, _PASSED_WAYS_OUT)
+            for label, recorded, received in held.compare(now.args):
+                held.raise_stale(label, recorded, received, _PASSED_WAYS_OUT)
+
     def verify(self) -> None:
         """Compare the arguments with what the graph has baked in.
 
@@ -93,18 +151,8 @@ class CapturedLaunches:
             StaleArgumentError: An argument was given other storage, or a struct other content, since the capture.
         """
         for launch in self._launches:
-            parameters = zip(launch.kernel.adj.args, launch.declared, launch.signatures, launch.args, strict=True)
-            for parameter, declared, recorded, arg in parameters:
-                signature = ArgumentSignature.of(arg, declared)
-                if signature != recorded:
-                    raise StaleArgumentError(
-                        owner=launch.owner,
-                        kernel=launch.kernel.key,
-                        site=launch.site,
-                        argument=parameter.label,
-                        recorded=f"{recorded} in a captured graph",
-                        received=str(signature),
-                    )
+            for label, recorded, received in launch.compare(launch.args):
+                launch.raise_stale(label, recorded, received)
 
 
 class CaptureLog:
@@ -135,3 +183,9 @@ def _fingerprint(value: Any, declared: Any) -> object:
     if isinstance(value, ctypes.Array | ctypes.Structure):
         return bytes(value)
     return ArgumentSignature.of(value, declared)
+
+
+def _described(launch: _CapturedLaunch | None) -> str:
+    if launch is None:
+        return "no launch"
+    return f"launch of {launch.kernel.key!r}" + ("" if launch.site is None else f" at site {launch.site!r}")

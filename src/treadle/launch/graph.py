@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import warp as wp
 
+from treadle.launch.capture import GraphCapturer, explain
 from treadle.launch.captured import CapturedLaunches, CaptureLog
-from treadle.launch.errors import CaptureWarning, StaleArgumentError
+from treadle.launch.errors import CaptureWarning, LaunchError, StaleArgumentError
+from treadle.launch.identity import function_identity, function_name
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
 from treadle.launch.signature import ArgumentSignature, leaves
 from treadle.launch.stats import GraphStats, LaunchStats
@@ -24,7 +25,8 @@ _MAX_RESTLESS = 8
 """Captures in a row, each launched only a few times, before a key is given up: its inputs never settle."""
 _SETTLED_AFTER = 10
 """Launches after which a capture has paid for itself."""
-_EMPTY = "the graph is empty: no kernel was launched, or only with dim 0, or on another stream or device"
+_PROBE_EVERY = 64
+"""Launches of a graph between two checks of the ``debug`` contract that its function still does the same."""
 
 
 @dataclass
@@ -37,6 +39,24 @@ class _GraphEntry:
     alive: list[Any] = field(default_factory=list)
     restless: int = 0
     launched: int = 0
+    seen: weakref.ref[Any] | None = None
+    identity: object = None
+    name: str = ""
+
+    def stands_for(self, fn: Callable[[], object]) -> bool:
+        """Return whether the key stands for this function; the first one that is seen decides."""
+        if self.seen is not None and self.seen() is fn:
+            return True
+        identity = function_identity(fn)
+        if self.identity is None:
+            self.identity, self.name = identity, function_name(fn)
+        elif identity != self.identity:
+            return False
+        try:
+            self.seen = weakref.ref(fn)
+        except TypeError:  # of a built-in type
+            self.seen = None
+        return True
 
     def drop(self) -> tuple[Any, ...]:
         """Destroy the graph; return what must live until the device is idle."""
@@ -55,6 +75,11 @@ class GraphCache:
 
     During a capture, and during the run that follows a failed one, the function's *Python* code runs an additional
     time. It must have no lasting effect of its own; what it launches takes effect once.
+
+    A graph does not run the function, so it can't see that the function would now pass another array or number. What
+    may change belongs in ``inputs``; what is replaced for good needs :meth:`invalidate`. The ``debug`` contract finds
+    what was forgotten: at the next call after a capture, and at each 64th from there, it runs the function again in a
+    capture that is thrown away, and compares. ``checked`` and ``trusted`` do not.
 
     Args:
         device: Device to capture on, CUDA or CPU.
@@ -84,7 +109,7 @@ class GraphCache:
         self._contract = resolve_contract(contract)
         self._runtime = self.device.runtime
         self._entries: dict[Hashable, _GraphEntry] = {}
-        self._capture_stream: wp.Stream | None = None
+        self._capturer = GraphCapturer(self.device, self.captures)
         if self._mode is LaunchMode.GRAPH and not self.capturing_allowed:
             message = f"{self.name}: no graphs on {self.device}: its memory pool is off; see wp.set_mempool_enabled"
             warnings.warn(message, CaptureWarning, stacklevel=2)
@@ -118,14 +143,17 @@ class GraphCache:
         Inside another capture, the user's own included, the function just runs: its launches become part of that graph.
 
         Args:
-            key: Names the graph. It stands for one function.
-            fn: Issues the launches. It must not read device data on the host, allocate, or replace buffers.
+            key: Names the graph. It stands for one function: the same code, of the same object.
+            fn: Issues the launches. It must not read device data on the host, allocate, or replace buffers. Torch code
+                that can't be part of a graph makes the capture fail; see :mod:`treadle.launch.torch_guard`.
             inputs: Arguments (arrays, scalars, structs) whose change makes the graph wrong, or a function that returns
                 them. They are compared at each call, and the function is captured again when one of them has other
                 storage, layout or content.
 
         Raises:
-            StaleArgumentError: ``debug`` contract, and a captured argument is not what it was.
+            LaunchError: The key stands for another function.
+            StaleArgumentError: ``debug`` contract, and a captured argument is not what it was, or the function passes
+                another one.
         """
         reason = self.attempt(key, fn, inputs=inputs)
         if reason is not None and self._mode is LaunchMode.GRAPH:
@@ -141,6 +169,11 @@ class GraphCache:
     ) -> str | None:
         """Do as :meth:`run` does; where this very call gave the graph up, return the reason instead of warning."""
         entry = self._entries.get(key) or self._add_entry(key)
+        if not entry.stands_for(fn):
+            raise LaunchError(
+                f"{self.name}: key {key!r} stands for {entry.name} and can't run {function_name(fn)} as well: give "
+                f"each function a key of its own, or call forget({key!r}) or invalidate() first"
+            )
         if not self._capturing_now():
             fn()
             return None
@@ -156,6 +189,8 @@ class GraphCache:
         values = list(inputs() if callable(inputs) else inputs)
         signatures = tuple(ArgumentSignature.of(value) for value in values)
         if entry.graph is not None and not self._outdated(entry, signatures):
+            if self._contract is LaunchContract.DEBUG and entry.launched % _PROBE_EVERY == 1:
+                self._probe(entry, fn)
             self._launch(entry)
             return None
         return self._renew(entry, fn, values, signatures)
@@ -200,6 +235,7 @@ class GraphCache:
         for entry in self._entries.values():
             entry.warm = False
             entry.restless = 0
+            entry.seen = entry.identity = None
             entry.stats.reason = None
 
     def drop_outdated(self) -> None:
@@ -251,7 +287,7 @@ class GraphCache:
             return None
         self._drop([entry])
         fn()
-        entry.stats.reason = " ".join(reason.split())
+        entry.stats.reason = reason
         entry.stats.fallbacks += 1
         return entry.stats.reason
 
@@ -268,20 +304,31 @@ class GraphCache:
         """Capture the function; where that fails, leave nothing behind and return the reason."""
         launches = CapturedLaunches()
         try:
-            with _no_garbage_collection(), self._on_capture_stream() as stream, self._noting(launches):
-                with wp.ScopedCapture(device=self.device, stream=stream) as capture:
-                    fn()
+            graph = self._capturer.capture(fn, launches)
         except StaleArgumentError:
             raise
         except Exception as error:
-            return f"{type(error).__name__}: {error}"
-        if _is_graph_empty(capture.graph):
-            return _EMPTY
+            return explain(error)
         launches.seal()
         self.captures.add(launches)
-        entry.graph, entry.launches = capture.graph, launches
+        entry.graph, entry.launches = graph, launches
         entry.stats.sites = launches.kernel_names
         return None
+
+    def _probe(self, entry: _GraphEntry, fn: Callable[[], object]) -> None:
+        """Run the function in a capture that is thrown away, and compare what it launches with what the graph holds."""
+        assert entry.launches is not None
+        probe = CapturedLaunches(probing=True)
+        try:
+            self._capturer.capture(fn, probe)
+        except StaleArgumentError:
+            raise
+        except Exception as error:
+            raise LaunchError(
+                f"{self.name}: {entry.stats.key!r} runs from a graph, and its function can't be captured any more: "
+                f"{explain(error)}"
+            ) from error
+        entry.launches.compare(probe)
 
     def _launch_first(self, entry: _GraphEntry) -> str | None:
         """Launch a new graph; return why it can't be instantiated, if so. Nothing of it has run then."""
@@ -290,55 +337,6 @@ class GraphCache:
         except RuntimeError as error:
             if not self.device.is_cuda:
                 raise
-            return f"{type(error).__name__}: {error}"
+            return explain(error)
         entry.stats.captures += 1
         return None
-
-    @contextlib.contextmanager
-    def _noting(self, launches: CapturedLaunches) -> Iterator[None]:
-        outer = self.captures.open
-        self.captures.open = launches
-        try:
-            yield
-        finally:
-            self.captures.open = outer
-
-    @contextlib.contextmanager
-    def _on_capture_stream(self) -> Iterator[wp.Stream | None]:
-        """On CUDA capture on an own stream: the current one may be torch's legacy stream, which can't be captured."""
-        if not self.device.is_cuda:
-            yield None
-            return
-        if self._capture_stream is None:
-            self._capture_stream = wp.Stream(self.device)
-        with wp.ScopedStream(self._capture_stream, sync_enter=False):
-            yield self._capture_stream
-
-
-def _is_graph_empty(graph: wp.Graph) -> bool:
-    """Return whether a graph does nothing. It would be launched without an error, and the stage's work would be lost.
-
-    The CUDA driver knows. On the CPU, Warp tells only which modules the graph uses: a graph of copies alone, which is
-    not worth much, counts as empty.
-    """
-    topology = read_topology(graph)
-    if topology is not None:
-        return topology.node_count == 0
-    return graph.device.is_cpu and not graph.module_execs
-
-
-@contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Collect what is young, then hold the collector off: destructors of graphs or modules corrupt a capture.
-
-    The oldest generation is left alone. It can't be collected inside the capture either, and with torch and Newton loaded
-    a full collection takes 0.7 s, for each graph.
-    """
-    gc.collect(1)
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -28,11 +28,18 @@ class LaunchContract(enum.Enum):
     """What a replay verifies about its arguments."""
 
     CHECKED = "checked"
-    """Every argument is compared with the recorded one; what changed is patched and counted."""
+    """Every argument is compared with the recorded one; what changed is patched and counted.
+
+    Of a graph, only what it holds and what is declared in ``inputs`` is compared: that its function would pass another
+    array or number now shows under ``debug`` alone.
+    """
     TRUSTED = "trusted"
     """Nothing is compared. The owner guarantees that arguments persist."""
     DEBUG = "debug"
-    """Everything is verified, in graphs too; a change raises :class:`treadle.launch.StaleArgumentError`."""
+    """Everything is verified; a change raises :class:`treadle.launch.StaleArgumentError`.
+
+    The function of a graph is run again now and then, in a capture that is thrown away, to see what it passes.
+    """
 
 
 _Choice = TypeVar("_Choice", LaunchMode, LaunchContract)

@@ -17,7 +17,12 @@ __all__ = ["Island", "Pipeline", "Stage"]
 
 @dataclass(frozen=True)
 class Stage:
-    """One step of a pipeline."""
+    """One step of a pipeline.
+
+    Once the stage runs from a graph, its Python code does not run any more. An array or a number that it would pass
+    from then on must be declared in ``inputs``, or replaced with :meth:`LaunchScope.invalidate`. The ``debug`` contract
+    raises where that was forgotten; ``checked`` can't see it.
+    """
 
     name: str
     """Unique name."""

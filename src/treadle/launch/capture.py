@@ -1,0 +1,107 @@
+"""Capturing one function into one graph."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Callable, Iterator
+
+import warp as wp
+
+from treadle.launch.captured import CapturedLaunches, CaptureLog
+from treadle.launch.errors import LaunchError
+from treadle.launch.topology import read_topology
+from treadle.launch.torch_guard import TorchGuard
+
+__all__ = ["GraphCapturer", "explain"]
+
+_EMPTY = "the graph is empty: no kernel was launched, or only with dim 0, or on another stream or device"
+
+
+class GraphCapturer:
+    """Captures functions on one device.
+
+    Args:
+        device: Device to capture on.
+        log: Where launch caches note their launches during a capture.
+    """
+
+    def __init__(self, device: wp.Device, log: CaptureLog):
+        self.device = device
+        self.log = log
+        self._stream: wp.Stream | None = None
+
+    def capture(self, fn: Callable[[], object], launches: CapturedLaunches) -> wp.Graph:
+        """Capture a function; where that fails, nothing of it has taken effect, and nothing is left behind.
+
+        Args:
+            fn: Issues launches, which are recorded and not executed.
+            launches: Takes what the launch caches launch, and with it what the graph needs to stay alive.
+
+        Raises:
+            LaunchError: The function calls torch where that can't be part of a graph, or launches nothing.
+            Exception: Whatever makes the capture fail.
+        """
+        guard = TorchGuard(self.device)
+        with _no_garbage_collection(), self._on_capture_stream() as stream, self._noting(launches):
+            with guard.watching(stream), wp.ScopedCapture(device=self.device, stream=stream) as capture:
+                fn()
+        if not launches.probing and _is_graph_empty(capture.graph):
+            raise LaunchError(_EMPTY)
+        launches.keep(guard.pool)
+        return capture.graph
+
+    @contextlib.contextmanager
+    def _noting(self, launches: CapturedLaunches) -> Iterator[None]:
+        outer = self.log.open
+        self.log.open = launches
+        try:
+            yield
+        finally:
+            self.log.open = outer
+
+    @contextlib.contextmanager
+    def _on_capture_stream(self) -> Iterator[wp.Stream | None]:
+        """On CUDA capture on an own stream: the current one may be torch's legacy stream, which can't be captured."""
+        if not self.device.is_cuda:
+            yield None
+            return
+        if self._stream is None:
+            self._stream = wp.Stream(self.device)
+        with wp.ScopedStream(self._stream, sync_enter=False):
+            yield self._stream
+
+
+def explain(error: Exception) -> str:
+    """Return why a capture failed, in one line."""
+    text = str(error) if type(error) is LaunchError else f"{type(error).__name__}: {error}"
+    return " ".join(text.split())
+
+
+def _is_graph_empty(graph: wp.Graph) -> bool:
+    """Return whether a graph does nothing. It would be launched without an error, and the stage's work would be lost.
+
+    The CUDA driver knows. On the CPU, Warp tells only which modules the graph uses: a graph of copies alone, which is
+    not worth much, counts as empty.
+    """
+    topology = read_topology(graph)
+    if topology is not None:
+        return topology.node_count == 0
+    return graph.device.is_cpu and not graph.module_execs
+
+
+@contextlib.contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Collect what is young, then hold the collector off: destructors of graphs or modules corrupt a capture.
+
+    The oldest generation is left alone. It can't be collected inside the capture either, and with torch and Newton
+    loaded a full collection takes 0.7 s, for each graph.
+    """
+    gc.collect(1)
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
