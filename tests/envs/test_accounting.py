@@ -68,7 +68,8 @@ def test_the_log_equals_a_hand_count(env):
     env.episode_length_buf = torch.randint(860, 960, (12,), generator=generator)
     sums, ages = np.zeros((12, len(TERMS))), env.episode_length_buf.numpy().copy()
     returns, ended_returns = np.zeros(12), []
-    ended_sums, lengths, flags = [], [], []
+    ended_sums, lengths, flags, whole = [], [], [], []
+    born = -ages
     for action in random_actions(env, 100):
         _, reward, terminated, truncated, _ = env.step(action)
         terms = env.buffers.reward_terms.numpy()
@@ -78,9 +79,10 @@ def test_the_log_equals_a_hand_count(env):
         for row in np.flatnonzero((terminated | truncated).numpy()):
             ended_sums.append(sums[row].copy())
             ended_returns.append(returns[row])
-            lengths.append(ages[row])
+            lengths.append(ages[row] + born[row])
             flags.append(bool(truncated[row]))
-            sums[row], ages[row], returns[row] = 0.0, 0, 0.0
+            whole += [bool(truncated[row])] if born[row] == 0 else []
+            sums[row], ages[row], returns[row], born[row] = 0.0, 0, 0.0, 0
         assert env.episode_length_buf.tolist() == ages.tolist()
     assert 2 <= sum(flags) <= len(flags) - 2, "both kinds of ends"
     log = env.pop_episode_log()
@@ -89,7 +91,7 @@ def test_the_log_equals_a_hand_count(env):
         "Episode_Termination/time_out": np.mean(flags),
         "Episode_Termination/terminated": 1.0 - np.mean(flags),
         "Episode_Termination/non_finite": 0.0,
-        "Metrics/success_rate": np.mean(flags),
+        **({"Metrics/success_rate": np.mean(whole)} if whole else {}),
         "Metrics/episode_length": np.mean(lengths),
         "Physics/overflow_steps": 0.0,
     }

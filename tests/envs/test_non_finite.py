@@ -89,15 +89,43 @@ def test_the_new_episode_starts_like_any_other():
     assert run["joint_qd"][AT + 1 :, BAD].any()
 
 
-def test_a_term_that_is_not_finite_counts_as_zero():
-    env = make_ant(num_envs=3)
+@pytest.mark.parametrize("mode", ["eager", "graph"])
+def test_an_environment_with_a_term_that_is_not_finite_ends_without_reward(mode):
+    env = make_ant(num_envs=3, mode=mode)
     env.reset()
     actions = random_actions(env, 3)
     env.step(actions[0])
     env.step(actions[1])
     env.parts.target_distance.numpy()[1] = math.nan
-    _, reward, terminated, _, _ = env.step(actions[2])
-    terms = env.buffers.torch.reward_terms
-    assert terms[1, 0] == 0.0 and terms[0, 0] != 0.0
-    assert torch.isfinite(reward).all() and not terminated.any()
-    assert reward[1] == pytest.approx(terms[1].sum().item())
+    _, reward, terminated, truncated, _ = env.step(actions[2])
+    assert terminated.tolist() == [False, True, False] and not truncated.any()
+    assert reward[1] == 0.0 and reward[0] != 0.0 and torch.isfinite(reward).all()
+    assert env.pop_episode_log()["Episode_Termination/non_finite"] == 1.0
+    assert env.episode_length_buf.tolist() == [3, 0, 3]
+
+
+@pytest.mark.parametrize("frontend", ["warp", "torch"])
+def test_an_observation_that_is_not_finite_is_replaced_and_ends_the_environment_one_step_later(frontend):
+    env = make_ant(num_envs=3, frontend=frontend, mode="graph")
+    env.reset()
+    actions = random_actions(env, 5)
+    for action in actions[:2]:
+        env.step(action)
+    env.parts.targets_w.numpy()[1, 1] = math.inf  # reaches the angle to the target, and no physics
+    env.parts.target_distance.numpy()[1] = 0.0
+    observations, _, _, _, _ = env.step(actions[2])
+    assert torch.isfinite(observations["policy"]).all() and observations["policy"][0].any()
+    env.parts.targets_w.numpy()[1] = (1000.0, 0.0, 0.0)
+    observations, reward, terminated, _, _ = env.step(actions[3])
+    assert terminated.tolist() == [False, True, False] and torch.isfinite(reward).all()
+    _, _, terminated, _, _ = env.step(actions[4])
+    assert not terminated.any()
+
+
+def test_a_state_that_overflows_pays_nothing():
+    env = make_ant(num_envs=2, mode="eager")
+    env.reset()
+    env.step(torch.zeros(2, 8))
+    env.physics.joint_qd.numpy()[1, 6:] = 1e38
+    _, reward, terminated, _, _ = env.step(torch.ones(2, 8))
+    assert terminated[1] and reward[1] == 0.0

@@ -272,11 +272,16 @@ def test_resets_draw_from_the_published_ranges(frontend):
 
 
 @pytest.mark.parametrize("frontend", FRONTENDS)
-def test_the_success_rate_is_the_share_of_time_outs(frontend):
-    env = make_ant(frontend=frontend, num_envs=4)
+def test_the_success_rate_is_the_share_of_time_outs_among_whole_episodes(frontend):
+    env = make_ant(frontend=frontend, num_envs=4, episode_length_s=3 / 60)
     env.reset()
-    env.episode_length_buf = torch.tensor([959, 959, 959, 5])
+    env.episode_length_buf = torch.tensor([0, 0, 2, 0])
+    env.step(torch.zeros(4, 8))
+    log = env.pop_episode_log()
+    assert log["Episode_Termination/time_out"] == 1.0 and log["Metrics/episode_length"] == 1.0
+    assert "Metrics/success_rate" not in log, "the only episode that ended was given its age"
+    env.step(torch.zeros(4, 8))
     env.physics.joint_q.numpy()[3, 2] = 0.2
     env.step(torch.zeros(4, 8))
-    assert env.pop_episode_log()["Metrics/success_rate"] == 0.75
+    assert env.pop_episode_log()["Metrics/success_rate"] == pytest.approx(2 / 3)
     env.close()

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Sequence
 
 import numpy as np
+import torch
 import warp as wp
 
-from treadle.assets.articulation_data import ArticulationData
+from treadle.assets.articulation_data import ArticulationData, torch_view
 from treadle.assets.cfg import ArticulationCfg
 from treadle.assets.kernels import apply_actuators, derive_root_state, write_joint_state, write_root_state
 from treadle.assets.names import match_names
 from treadle.assets.spawn import ArticulationLayout
+from treadle.errors import ConfigError
 from treadle.launch import LaunchScope
 from treadle.physics import PhysicsBackend
-
-if TYPE_CHECKING:
-    import torch
 
 __all__ = ["Articulation"]
 
@@ -55,6 +53,8 @@ class Articulation:
         coords = slice(layout.first_coord, layout.first_coord + joints)
         self._joint_f = physics.joint_f[:, dofs]
         self._joint_target_q = physics.joint_target_q[:, coords]
+        self._root_views = torch_view(physics.joint_q)[:, :7], torch_view(physics.joint_qd)[:, :6]
+        self._origins_view = torch_view(env_origins)
         self._position_controlled = wp.array(layout.position_controlled, dtype=wp.bool, device=physics.device)
         wp.copy(self.data.joint_pos_target, self.data.default_joint_pos)
 
@@ -89,6 +89,24 @@ class Articulation:
         """
         return match_names([names] if isinstance(names, str) else names, self.body_names, "body names")
 
+    def set_joint_effort_target(self, target: torch.Tensor, joint_ids: Sequence[int] | None = None) -> None:
+        """Set the efforts that effort-controlled joints apply from the next physics step on, until they are set again.
+
+        Args:
+            target: Efforts [N*m or N], shape (num_envs, num_joints), or one column per joint of ``joint_ids``.
+            joint_ids: Joints to set; ``None`` for all.
+        """
+        self._set_target(self.data.torch.joint_effort_target, target, joint_ids)
+
+    def set_joint_position_target(self, target: torch.Tensor, joint_ids: Sequence[int] | None = None) -> None:
+        """Set the positions that position-controlled joints move to, until they are set again.
+
+        Args:
+            target: Positions [rad or m], shape (num_envs, num_joints), or one column per joint of ``joint_ids``.
+            joint_ids: Joints to set; ``None`` for all.
+        """
+        self._set_target(self.data.torch.joint_pos_target, target, joint_ids)
+
     def write_targets_to_sim(self) -> None:
         """Hand the effort and position targets to the solver. Called before each physics step."""
         data = self.data
@@ -118,7 +136,12 @@ class Articulation:
         )
 
     def write_joint_state_to_sim(
-        self, joint_pos: wp.array | torch.Tensor, joint_vel: wp.array | torch.Tensor, env_mask: wp.array | torch.Tensor
+        self,
+        joint_pos: wp.array | torch.Tensor,
+        joint_vel: wp.array | torch.Tensor,
+        env_mask: wp.array | torch.Tensor,
+        *,
+        site: Hashable = None,
     ) -> None:
         """Write the joint state of the masked environments. :meth:`PhysicsBackend.reset` makes it take effect.
 
@@ -126,6 +149,7 @@ class Articulation:
             joint_pos: Positions [rad or m], shape (num_envs, num_joints). Warp arrays should be persistent.
             joint_vel: Velocities [rad/s or m/s], shape (num_envs, num_joints).
             env_mask: bool, shape (num_envs,). A tensor goes with tensors, an array with both; its view is made anew.
+            site: Names the set of Warp arrays; see :meth:`treadle.launch.LaunchCache.launch`.
         """
         if isinstance(joint_pos, wp.array):
             self._launches.launch(
@@ -133,23 +157,71 @@ class Articulation:
                 self.data.joint_pos.shape,
                 [env_mask, joint_pos, joint_vel],
                 [self.data.joint_pos, self.data.joint_vel],
+                site=site,
             )
             return
-        mask = (wp.to_torch(env_mask) if isinstance(env_mask, wp.array) else env_mask)[:, None]
+        mask = _torch_mask(env_mask)
         state = self.data.torch
         state.joint_pos.copy_(joint_pos.where(mask, state.joint_pos))
         state.joint_vel.copy_(joint_vel.where(mask, state.joint_vel))
 
-    def write_default_root_state_to_sim(self, env_mask: wp.array) -> None:
-        """Put the floating root of the masked environments back to its default pose and velocity."""
+    def write_root_state_to_sim(
+        self,
+        root_pose: wp.array | torch.Tensor,
+        root_vel: wp.array | torch.Tensor,
+        env_mask: wp.array | torch.Tensor,
+        *,
+        site: Hashable = None,
+    ) -> None:
+        """Write the floating root of the masked environments. :meth:`PhysicsBackend.reset` makes it take effect.
+
+        Args:
+            root_pose: Pose relative to the environment's origin: transform of shape (num_envs,), or a tensor of shape
+                (num_envs, 7), position [m] then quaternion (x, y, z, w).
+            root_vel: Velocity, world frame: spatial vector of shape (num_envs,), or a tensor of shape (num_envs, 6),
+                linear of the centre of mass [m/s] then angular [rad/s].
+            env_mask: bool, shape (num_envs,). A tensor goes with tensors, an array with both; its view is made anew.
+            site: Names the set of Warp arrays; see :meth:`treadle.launch.LaunchCache.launch`.
+
+        Raises:
+            ConfigError: The base of the articulation is fixed.
+        """
         if not self.layout.floating_base:
+            raise ConfigError(
+                f"the root of {self.cfg.asset_path!r} is fixed; allowed: an articulation with a free root"
+            )
+        if isinstance(root_pose, wp.array):
+            self._launches.launch(
+                write_root_state,
+                self._physics.num_envs,
+                [env_mask, self._env_origins, root_pose, root_vel],
+                [self._physics.joint_q, self._physics.joint_qd],
+                site=site,
+            )
             return
-        self._launches.launch(
-            write_root_state,
-            self._physics.num_envs,
-            [env_mask, self._env_origins, self.data.default_root_pose, self.data.default_root_vel],
-            [self._physics.joint_q, self._physics.joint_qd],
-        )
+        mask = _torch_mask(env_mask)
+        root_q, root_qd = self._root_views
+        position = root_pose[:, :3] + self._origins_view
+        root_q.copy_(torch.cat((position, root_pose[:, 3:]), dim=1).where(mask, root_q))
+        root_qd.copy_(root_vel.where(mask, root_qd))
+
+    def write_default_root_state_to_sim(self, env_mask: wp.array) -> None:
+        """Put the floating root of the masked environments back to its default pose and velocity, if it has one."""
+        if self.layout.floating_base:
+            data = self.data
+            self.write_root_state_to_sim(data.default_root_pose, data.default_root_vel, env_mask, site="default")
+
+    @staticmethod
+    def _set_target(view: torch.Tensor, target: torch.Tensor, joint_ids: Sequence[int] | None) -> None:
+        if joint_ids is None:
+            view.copy_(target)
+        else:
+            view[:, list(joint_ids)] = target.to(view.dtype)
+
+
+def _torch_mask(env_mask: wp.array | torch.Tensor) -> torch.Tensor:
+    """Return a mask as a column."""
+    return (wp.to_torch(env_mask) if isinstance(env_mask, wp.array) else env_mask)[:, None]
 
 
 def _direction(vector: Sequence[float]) -> list[float]:

@@ -37,9 +37,13 @@ class EnvBuffers:
         self.actions = wp.zeros((num_envs, num_actions), dtype=float, device=device)
         """Actions as the learner gave them; zero after a reset. Float, shape (num_envs, num_actions)."""
         self.episode_length = wp.zeros(num_envs, dtype=int, device=device)
-        """Steps taken in the current episode, int32, shape (num_envs,)."""
+        """Age of the current episode in steps, int32, shape (num_envs,); a learner may assign it."""
+        self.steps_taken = wp.zeros(num_envs, dtype=int, device=device)
+        """Steps really taken in the current episode, int32, shape (num_envs,)."""
         self.non_finite = wp.zeros(num_envs, dtype=wp.bool, device=device)
         """Whether an action, the physics or a measurement is not finite, shape (num_envs,)."""
+        self.bad_observation = wp.zeros(num_envs, dtype=wp.bool, device=device)
+        """Whether the last observation was not finite and was replaced by zeros, shape (num_envs,)."""
         self.terminated = wp.zeros(num_envs, dtype=wp.bool, device=device)
         """Whether the episode ended in a terminal state, shape (num_envs,)."""
         self.truncated = wp.zeros(num_envs, dtype=wp.bool, device=device)

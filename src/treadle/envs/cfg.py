@@ -58,9 +58,11 @@ class DirectEnvCfg:
 
     def problems(self) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed, over the whole configuration."""
-        yield from count_problems(self, "", ("decimation",))
-        if not (is_finite(self.episode_length_s) and self.episode_length_s > 0.0):
-            yield f"episode_length_s is {self.episode_length_s}; allowed: a finite number of seconds above 0"
+        yield from count_problems(self, "", ("decimation",), 10_000)
+        if not (is_finite(self.episode_length_s) and 0.0 < self.episode_length_s <= 1e6):
+            yield f"episode_length_s is {self.episode_length_s}; allowed: above 0, at most 1000000 s"
+        elif is_finite(self.sim.dt) and self.step_dt > 0.0 and not 1 <= self.max_episode_length < 2**31:
+            yield f"episode_length_s is {self.episode_length_s}; allowed: at least one step of {self.step_dt:g} s"
         if not 0 <= self.seed < 2**31:
             yield f"seed is {self.seed}; allowed: 0 to 2147483647"
         yield from self.sim.problems("sim")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 import warp as wp
 
+from treadle._frozen import frozen_copy
+from treadle.assets.articulation_data import torch_view
 from treadle.devices import resolve_device
 from treadle.envs.buffers import EnvBuffers
 from treadle.envs.cfg import DirectEnvCfg
@@ -15,6 +18,7 @@ from treadle.envs.episode_log import EpisodeLog
 from treadle.envs.kernels import (
     advance_counters,
     clear_episodes,
+    finish_observations,
     finish_rewards,
     finish_terminations,
     log_ended_episodes,
@@ -42,7 +46,8 @@ class DirectEnv:
     Everything that :meth:`step` and :meth:`reset` return is a copy: the environment never writes into it again.
 
     Args:
-        cfg: Configuration of the environment.
+        cfg: Configuration of the environment. ``env.cfg`` is a copy that can't be changed, because its values are part
+            of captured graphs.
 
     Raises:
         ConfigError: The configuration has values that are not allowed; all are reported together.
@@ -55,7 +60,7 @@ class DirectEnv:
 
     def __init__(self, cfg: DirectEnvCfg):
         cfg.validate()
-        self.cfg = cfg
+        self.cfg = cfg = frozen_copy(cfg)
         self.device = resolve_device(cfg.sim.device)
         self.num_envs = cfg.scene.num_envs
         self.max_episode_length = cfg.max_episode_length
@@ -72,10 +77,10 @@ class DirectEnv:
                 self.num_envs, self.num_actions, self.num_observations, len(self.reward_terms), self.device
             )
             self.episode_log = EpisodeLog(self.reward_terms, cfg.episode_length_s, self.device)
-        stages = self._stages()
-        self.pipeline: Pipeline = self.scope.pipeline(stages)
-        self._reset_stages = stages[[stage.name for stage in stages].index("reset") :]
-        self._overflow_seen = self._overflow_logged = 0
+            self._reset_mask = torch_view(self.physics.reset_mask)
+        self.pipeline: Pipeline = self.scope.pipeline(self._stages())
+        self._overflow_logged = 0
+        self._overflow_warned = False
         self._is_reset = self._is_closed = False
         self.seed(cfg.seed)
 
@@ -105,9 +110,6 @@ class DirectEnv:
         """Write ``buffers.observations``."""
         raise NotImplementedError
 
-    def _seed_task(self, seed: int) -> None:
-        """Seed whatever else draws random numbers."""
-
     # -- the step ---------------------------------------------------------------------------------------------------
 
     def _stages(self) -> list[Stage]:
@@ -123,11 +125,24 @@ class DirectEnv:
             Stage("task rewards", self._compute_rewards, task),
             Stage("rewards", self._finish_rewards),
             Stage("episode log", self._log_ended_episodes),
+            *self._reset_stages(),
+            *self._observation_stages(),
+        ]
+
+    def _reset_stages(self) -> list[Stage]:
+        """Return the steps that restart the environments in ``physics.reset_mask``, in order."""
+        return [
             Stage("reset", self._clear_episodes),
-            Stage("task reset", self._reset_task, task),
+            Stage("task reset", self._reset_task, self._task_capture),
             Stage("physics reset", self.physics.reset),
             Stage("derived state after reset", self._update_derived_state),
-            Stage("observations", self._compute_observations, task),
+        ]
+
+    def _observation_stages(self) -> list[Stage]:
+        """Return the steps that compute the observations, in order."""
+        return [
+            Stage("task observations", self._compute_observations, self._task_capture),
+            Stage("observations", self._finish_observations),
         ]
 
     _task_capture: ClassVar[bool | str] = True
@@ -166,28 +181,36 @@ class DirectEnv:
             {},
         )
 
-    def reset(self, seed: int | None = None) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-        """Reset all environments. Episodes that this cuts short are not logged.
+    def reset(
+        self, seed: int | None = None, env_ids: Sequence[int] | torch.Tensor | None = None
+    ) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+        """Reset all environments, or some. Episodes that this cuts short are not logged.
 
         Args:
-            seed: Seeds the environments' random numbers first.
+            seed: Seeds the environments' random numbers first, of all environments.
+            env_ids: Indices of the environments to reset; ``None`` for all.
 
         Returns:
             Observations by group, shape (num_envs, size), and an empty dictionary of extras.
 
         Raises:
+            ConfigError: An index is not one of an environment.
             TreadleError: The environment is closed.
         """
         self._check_open()
+        mask = self._mask_of(env_ids)
         if seed is not None:
             self.seed(seed)
+        if not self._is_reset:
+            mask.fill_(True)
+        buffers = self.buffers
         with torch_stream(self.device):
-            for flag in (self.buffers.terminated, self.buffers.truncated, self.buffers.non_finite):
+            for flag in (buffers.terminated, buffers.truncated, buffers.non_finite, buffers.bad_observation):
                 flag.zero_()
-            self.physics.reset_mask.fill_(True)
-            for stage in self._reset_stages:
+            self._reset_mask.copy_(mask)
+            for stage in (*self._reset_stages(), *self._observation_stages()):
                 stage.fn()
-            self.physics.reset_mask.zero_()
+            self._reset_mask.zero_()
         self._is_reset = True
         return self.observations, {}
 
@@ -199,7 +222,6 @@ class DirectEnv:
             wp.launch(
                 seed_random_state, self.num_envs, inputs=[seed], outputs=[self.buffers.random_state], device=self.device
             )
-        self._seed_task(seed)
 
     # -- what a learner reads ---------------------------------------------------------------------------------------
 
@@ -243,24 +265,26 @@ class DirectEnv:
         """Return means over the episodes that ended since the last call, empty if none did.
 
         Synchronizes with the device. ``Physics/overflow_steps`` counts the physics steps in which an environment
-        overflowed a buffer of the solver.
+        overflowed a buffer of the solver; it is there whenever there were any, and the first time there is a warning.
         """
-        log = self.episode_log.pop()
-        overflowed = int(self.physics.overflow_steps.numpy().sum())
-        if overflowed > self._overflow_seen:
-            _logger.warning("%s: %s", type(self).__name__, self.physics.describe_overflow())
-        self._overflow_seen = overflowed
-        if log:
+        with torch_stream(self.device):
+            log = self.episode_log.pop()
+            overflowed = int(self.physics.overflow_steps.numpy().sum())
+        if log or overflowed > self._overflow_logged:
             log["Physics/overflow_steps"] = float(overflowed - self._overflow_logged)
-            self._overflow_logged = overflowed
+        if overflowed > self._overflow_logged and not self._overflow_warned:
+            _logger.warning("%s: %s", type(self).__name__, self.physics.describe_overflow())
+            self._overflow_warned = True
+        self._overflow_logged = overflowed
         return log
 
     def launch_report(self) -> str:
-        """Return one line about how the step really runs."""
+        """Return one line about how the step runs; graphs are planned until the second step has captured them."""
         stats = self.scope.stats
         graphs, islands = self.pipeline.graph_count, len(self.pipeline.islands)
+        planned = " planned" if graphs and not stats.graph_total("captures") else ""
         parts = [f"launch: {self.scope.mode.value}", f"contract {self.scope.contract.value}"]
-        parts.append(f"{graphs} graph{'s' * (graphs != 1)} and {islands - graphs} other stages a step")
+        parts.append(f"{graphs} graph{'s' * (graphs != 1)}{planned} and {islands - graphs} other stages a step")
         if reasons := stats.fallback_reasons():
             parts.append("without a graph: " + "; ".join(sorted(set(reasons.values()))))
         return ", ".join(parts)
@@ -288,7 +312,7 @@ class DirectEnv:
         self._launch_per_env(
             advance_counters,
             [buffers.actions, physics.joint_q, physics.joint_qd, physics.body_parent_f],
-            [buffers.episode_length, buffers.non_finite],
+            [buffers.episode_length, buffers.steps_taken, buffers.bad_observation, buffers.non_finite],
         )
 
     def _finish_terminations(self) -> None:
@@ -301,13 +325,32 @@ class DirectEnv:
 
     def _finish_rewards(self) -> None:
         buffers = self.buffers
-        self._launch_per_env(finish_rewards, [], [buffers.reward_terms, buffers.reward, buffers.episode_sums])
+        self._launch_per_env(
+            finish_rewards,
+            [],
+            [
+                buffers.reward_terms,
+                buffers.reward,
+                buffers.episode_sums,
+                buffers.non_finite,
+                buffers.terminated,
+                buffers.truncated,
+                self.physics.reset_mask,
+            ],
+        )
 
     def _log_ended_episodes(self) -> None:
         buffers = self.buffers
         self._launch_per_env(
             log_ended_episodes,
-            [buffers.terminated, buffers.truncated, buffers.non_finite, buffers.episode_length, buffers.episode_sums],
+            [
+                buffers.terminated,
+                buffers.truncated,
+                buffers.non_finite,
+                buffers.episode_length,
+                buffers.steps_taken,
+                buffers.episode_sums,
+            ],
             [self.episode_log.sums],
         )
 
@@ -316,12 +359,31 @@ class DirectEnv:
         self._launch_per_env(
             clear_episodes,
             [self.physics.reset_mask],
-            [buffers.episode_length, buffers.episode_sums, buffers.actions],
+            [buffers.episode_length, buffers.steps_taken, buffers.episode_sums, buffers.actions],
         )
 
-    def _launch_per_env(self, kernel: wp.Kernel, inputs: list[Any], outputs: list[Any]) -> None:
-        """Launch a kernel with one thread per environment."""
-        self.scope.launches.launch(kernel, self.num_envs, inputs, outputs)
+    def _finish_observations(self) -> None:
+        for group, array in self.buffers.observations.items():
+            self._launch_per_env(finish_observations, [], [array, self.buffers.bad_observation], site=group)
+
+    def _launch_per_env(
+        self, kernel: wp.Kernel, inputs: list[Any], outputs: list[Any], *, site: Hashable = None
+    ) -> None:
+        """Launch a kernel with one thread per environment; see :meth:`treadle.launch.LaunchCache.launch` for sites."""
+        self.scope.launches.launch(kernel, self.num_envs, inputs, outputs, site=site)
+
+    def _mask_of(self, env_ids: Sequence[int] | torch.Tensor | None) -> torch.Tensor:
+        """Return a mask of shape (num_envs,) with the given environments set."""
+        if env_ids is None:
+            return torch.ones(self.num_envs, dtype=torch.bool, device=self.device)
+        ids = torch.as_tensor(env_ids, dtype=torch.long, device=self.device)
+        if ids.numel() and not (0 <= int(ids.min()) and int(ids.max()) < self.num_envs):
+            raise ConfigError(
+                f"env_ids run from {int(ids.min())} to {int(ids.max())}; allowed: 0 to {self.num_envs - 1}"
+            )
+        mask = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
+        mask[ids] = True
+        return mask
 
     def _check_open(self) -> None:
         if self._is_closed:

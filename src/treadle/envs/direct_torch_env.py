@@ -6,10 +6,12 @@ from collections.abc import Collection
 from typing import ClassVar
 
 import torch
+import warp as wp
 
 from treadle.assets.articulation_data import torch_view
 from treadle.envs.cfg import DirectEnvCfg
 from treadle.envs.direct_env import DirectEnv
+from treadle.envs.kernels import draw_uniform
 from treadle.errors import ConfigError
 
 __all__ = ["DirectTorchEnv"]
@@ -27,9 +29,8 @@ class DirectTorchEnv(DirectEnv):
     _task_capture: ClassVar[bool | str] = "torch code with host control"
 
     def __init__(self, cfg: DirectEnvCfg):
-        self._generator: torch.Generator | None = None
+        self._draws: dict[int, tuple[wp.array, torch.Tensor]] = {}
         super().__init__(cfg)
-        self._reset_mask = torch_view(self.physics.reset_mask)
 
     def _get_terminations(self) -> torch.Tensor:
         """Return which environments are in a terminal state, bool, shape (num_envs,)."""
@@ -49,16 +50,22 @@ class DirectTorchEnv(DirectEnv):
         return self._reset_mask
 
     def rand(self, columns: int, lower: float, upper: float) -> torch.Tensor:
-        """Return uniform random numbers, shape (num_envs, columns).
+        """Return uniform random numbers for the environments that are being reset, shape (num_envs, columns).
 
-        All environments draw at each call, whether they need the numbers or not, so that a reset of one environment
-        never shifts the draws of another.
+        Each of them draws from its own state in ``buffers.random_state``, as a Warp task does, so that both forms of a
+        task start alike. The rows of the other environments are not random: use them with :attr:`reset_mask` only.
         """
-        draws = torch.rand((self.num_envs, columns), generator=self._generator, device=self.device)
-        return draws * (upper - lower) + lower
-
-    def _seed_task(self, seed: int) -> None:
-        self._generator = torch.Generator(device=self.device).manual_seed(seed)
+        if columns not in self._draws:
+            array = wp.zeros((self.num_envs, columns), dtype=float, device=self.device)
+            self._draws[columns] = array, torch_view(array)
+        draws, view = self._draws[columns]
+        self._launch_per_env(
+            draw_uniform,
+            [self.physics.reset_mask, lower, upper],
+            [self.buffers.random_state, draws],
+            site=("rand", columns, lower, upper),
+        )
+        return view.clone()
 
     def _compute_terminations(self) -> None:
         terminated = self._get_terminations()

@@ -8,12 +8,14 @@ import warp as wp
 
 __all__ = ["EpisodeLog"]
 
-_HEAD = 4
-"""Entries before the reward terms: episodes, time-outs, non-finite ones, steps."""
+_HEAD = 6
+"""Entries before the reward terms."""
 
 
 class EpisodeLog:
-    """Sums over ended episodes.
+    """Sums over ended episodes: their number, time-outs, non-finite ones, steps, whole ones and their time-outs, terms.
+
+    A whole episode is one whose length was not assigned in the middle.
 
     Args:
         reward_terms: Names of the reward terms.
@@ -31,7 +33,7 @@ class EpisodeLog:
 
     def pop(self) -> dict[str, float]:
         """Return the means over the episodes that ended since the last call, empty where none did. Synchronizes."""
-        episodes, time_outs, non_finite, steps, *terms = self.sums.numpy().tolist()
+        episodes, time_outs, non_finite, steps, whole, whole_time_outs, *terms = self.sums.numpy().tolist()
         self.sums.zero_()
         if not episodes:
             return {}
@@ -42,6 +44,7 @@ class EpisodeLog:
         log["Episode_Termination/time_out"] = time_outs / episodes
         log["Episode_Termination/terminated"] = (episodes - time_outs) / episodes
         log["Episode_Termination/non_finite"] = non_finite / episodes
-        log["Metrics/success_rate"] = time_outs / episodes
+        if whole:
+            log["Metrics/success_rate"] = whole_time_outs / whole
         log["Metrics/episode_length"] = steps / episodes
         return log

@@ -37,7 +37,7 @@ class MJWarpSolverCfg:
 
     def problems(self, where: str) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed."""
-        yield from count_problems(self, f"{where}.", ("njmax", "nconmax", "iterations", "ls_iterations"))
+        yield from count_problems(self, f"{where}.", ("njmax", "nconmax", "iterations", "ls_iterations"), 100_000)
         yield from choice_problems(self, f"{where}.")
         for name in ("tolerance", "impratio"):
             value = getattr(self, name)
@@ -54,7 +54,7 @@ class SimulationCfg:
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     """Gravity in the world frame [m/s^2]."""
     ground_friction: float = 1.0
-    """Coefficient of sliding friction of the ground plane. A contact takes the larger one of the two bodies'."""
+    """Coefficient of sliding friction with the ground plane; the ground's value decides, not the robot's."""
     device: str = "auto"
     """``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"`` or ``"cuda:N"``."""
     solver: MJWarpSolverCfg = field(default_factory=MJWarpSolverCfg)
@@ -62,10 +62,10 @@ class SimulationCfg:
 
     def problems(self, where: str) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed."""
-        if not (is_finite(self.dt) and self.dt > 0.0):
-            yield f"{where}.dt is {self.dt}; allowed: a finite number of seconds above 0"
+        if not (is_finite(self.dt) and 1e-6 <= self.dt <= 1.0):
+            yield f"{where}.dt is {self.dt}; allowed: 1e-6 to 1 s"
         if not (len(self.gravity) == 3 and is_finite(*self.gravity)):
             yield f"{where}.gravity is {self.gravity}; allowed: three finite numbers"
-        if not (is_finite(self.ground_friction) and self.ground_friction >= 0.0):
-            yield f"{where}.ground_friction is {self.ground_friction}; allowed: a finite number of at least 0"
+        if not (is_finite(self.ground_friction) and 0.0 <= self.ground_friction <= 1e3):
+            yield f"{where}.ground_friction is {self.ground_friction}; allowed: 0 to 1000"
         yield from self.solver.problems(f"{where}.solver")

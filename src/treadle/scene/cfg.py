@@ -24,7 +24,7 @@ class SceneCfg:
 
     def problems(self, where: str) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed."""
-        yield from count_problems(self, f"{where}.", ("num_envs",))
-        if not (is_finite(self.env_spacing) and self.env_spacing >= 0.0):
-            yield f"{where}.env_spacing is {self.env_spacing}; allowed: a finite number of at least 0"
+        yield from count_problems(self, f"{where}.", ("num_envs",), 2**24)
+        if not (is_finite(self.env_spacing) and 0.0 <= self.env_spacing <= 1e3):
+            yield f"{where}.env_spacing is {self.env_spacing}; allowed: 0 to 1000 m"
         yield from self.robot.problems(f"{where}.robot")

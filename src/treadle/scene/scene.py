@@ -46,8 +46,7 @@ class Scene:
         builder.replicate(
             env_builder, cfg.num_envs, xforms=[wp.transform(origin, wp.quat_identity()) for origin in origins]
         )
-        ground = newton.ModelBuilder.ShapeConfig(mu=sim.ground_friction, gap=0.0)
-        builder.add_ground_plane(cfg=ground)
+        _add_ground(builder, sim.ground_friction)
         model = builder.finalize(device=scope.device)
         self.env_origins = wp.array(origins, dtype=wp.vec3, device=scope.device)
         self.physics = NewtonBackend(model, sim, scope.child("physics"))
@@ -63,6 +62,18 @@ def grid_origins(num_envs: int, spacing: float) -> np.ndarray:
     origins[:, 0] = (index // columns - (rows - 1) / 2) * spacing
     origins[:, 1] = (index % columns - (columns - 1) / 2) * spacing
     return origins
+
+
+def _add_ground(builder: newton.ModelBuilder, friction: float) -> None:
+    """Add the ground plane. Its priority is the higher one, so its friction decides and not the larger of the two."""
+    builder.add_shape_plane(
+        plane=(0.0, 0.0, 1.0, 0.0),
+        width=0.0,
+        length=0.0,
+        cfg=newton.ModelBuilder.ShapeConfig(mu=friction, gap=0.0),
+        custom_attributes={"mujoco:geom_priority": 1},
+        label="ground",
+    )
 
 
 def _new_builder(gravity: tuple[float, float, float]) -> newton.ModelBuilder:

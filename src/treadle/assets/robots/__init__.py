@@ -1,6 +1,6 @@
 """Treadle's own robot models: MJCF files of primitive shapes, written from published figures.
 
-Each file cites the sources of its figures at its top. A task may point at any other MJCF, URDF or USD file instead.
+Each file cites the sources of its figures at its top. A task may point at any other MJCF file instead.
 """
 
 from __future__ import annotations
