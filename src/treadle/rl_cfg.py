@@ -6,14 +6,18 @@ Importing it loads no learner.
 
 from __future__ import annotations
 
-import math
+import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from treadle._checks import choice_problems, count_problems, range_problems
 from treadle.errors import ConfigError
 
 __all__ = ["ActorModelCfg", "MLPModelCfg", "OnPolicyRunnerCfg", "PPOAlgorithmCfg"]
+
+_LARGEST_WIDTH = 65536
+_LARGEST_INT = 2**31 - 1
 
 
 @dataclass(kw_only=True)
@@ -35,8 +39,9 @@ class MLPModelCfg:
         """Yield one sentence for each value that is not allowed."""
         if not self.obs_groups:
             yield f"{where}.obs_groups is empty; allowed: one or more observation groups"
-        if not self.hidden_dims or min(self.hidden_dims) < 1:
-            yield f"{where}.hidden_dims is {self.hidden_dims}; allowed: one or more widths of at least 1"
+        if not self.hidden_dims or not all(_is_width(width) for width in self.hidden_dims):
+            yield f"{where}.hidden_dims is {self.hidden_dims}; allowed: one or more widths of 1 to {_LARGEST_WIDTH}"
+        yield from choice_problems(self, f"{where}.")
 
     def to_rsl_rl(self) -> dict[str, Any]:
         """Return rsl_rl's dictionary for a model with a deterministic output."""
@@ -60,8 +65,8 @@ class ActorModelCfg(MLPModelCfg):
     def problems(self, where: str) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed."""
         yield from super().problems(where)
-        if not _positive(self.init_std):
-            yield f"{where}.init_std is {self.init_std}; allowed: a finite number above 0"
+        # rsl_rl clamps the standard deviation to this range.
+        yield from range_problems(self, f"{where}.", ("init_std",), 1e-6, 1e6)
 
     def to_rsl_rl(self) -> dict[str, Any]:
         """Return rsl_rl's dictionary for a model with a Gaussian output."""
@@ -104,19 +109,13 @@ class PPOAlgorithmCfg:
 
     def problems(self, where: str) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed."""
-        for name in ("num_learning_epochs", "num_mini_batches"):
-            if getattr(self, name) < 1:
-                yield f"{where}.{name} is {getattr(self, name)}; allowed: at least 1"
-        for name in ("learning_rate", "desired_kl", "clip_param", "max_grad_norm"):
-            if not _positive(getattr(self, name)):
-                yield f"{where}.{name} is {getattr(self, name)}; allowed: a finite number above 0"
-        for name in ("value_loss_coef", "entropy_coef"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0.0):
-                yield f"{where}.{name} is {value}; allowed: a finite number of at least 0"
-        for name in ("gamma", "lam"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                yield f"{where}.{name} is {getattr(self, name)}; allowed: 0 to 1"
+        where = f"{where}."
+        yield from count_problems(self, where, ("num_learning_epochs", "num_mini_batches"))
+        yield from range_problems(self, where, ("learning_rate",), 0.0, 1.0, above=True)
+        yield from range_problems(self, where, ("desired_kl", "clip_param", "max_grad_norm"), 0.0, 1e9, above=True)
+        yield from range_problems(self, where, ("value_loss_coef", "entropy_coef"), 0.0, 1e9)
+        yield from range_problems(self, where, ("gamma", "lam"), 0.0, 1.0)
+        yield from choice_problems(self, where)
 
     def to_rsl_rl(self) -> dict[str, Any]:
         """Return rsl_rl's dictionary: the fields have its names."""
@@ -150,13 +149,15 @@ class OnPolicyRunnerCfg:
 
     def problems(self, where: str = "agent") -> Iterator[str]:
         """Yield one sentence for each value that is not allowed, over the whole configuration."""
-        if not 0 <= self.seed < 2**31:
-            yield f"{where}.seed is {self.seed}; allowed: 0 to 2147483647"
-        for name in ("num_steps_per_env", "max_iterations", "save_interval"):
-            if getattr(self, name) < 1:
-                yield f"{where}.{name} is {getattr(self, name)}; allowed: at least 1"
-        if self.clip_actions is not None and not _positive(self.clip_actions):
-            yield f"{where}.clip_actions is {self.clip_actions}; allowed: None or a finite number above 0"
+        if not (isinstance(self.seed, numbers.Integral) and 0 <= self.seed <= _LARGEST_INT):
+            yield f"{where}.seed is {self.seed}; allowed: 0 to {_LARGEST_INT}"
+        yield from count_problems(self, f"{where}.", ("num_steps_per_env",), 1_000_000)
+        yield from count_problems(self, f"{where}.", ("max_iterations", "save_interval"))
+        if self.clip_actions is not None:
+            yield from (
+                f"{problem}, or None"
+                for problem in range_problems(self, f"{where}.", ("clip_actions",), 0.0, 1e9, above=True)
+            )
         yield from self.actor.problems(f"{where}.actor")
         yield from self.critic.problems(f"{where}.critic")
         yield from self.algorithm.problems(f"{where}.algorithm")
@@ -186,5 +187,5 @@ class OnPolicyRunnerCfg:
         }
 
 
-def _positive(value: float) -> bool:
-    return math.isfinite(value) and value > 0.0
+def _is_width(value: object) -> bool:
+    return isinstance(value, numbers.Integral) and 1 <= int(value) <= _LARGEST_WIDTH

@@ -26,7 +26,7 @@ def _nothing_is_built(monkeypatch):
 
 
 def test_an_unknown_command_or_task_suggests_the_nearest(fails):
-    assert fails("tain") == "unknown command 'tain' (did you mean 'train'?); allowed: list, play, train"
+    assert fails("tain").startswith("unknown command 'tain' (did you mean 'train'?); allowed: ")
     assert "unknown task 'Test-PointMas' (did you mean 'Test-PointMass'" in fails("train", "Test-PointMas")
     assert "unknown task 'Test-PointMas'" in fails("play", "Test-PointMas", "--checkpoint", "x")
 

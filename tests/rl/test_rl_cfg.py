@@ -37,6 +37,39 @@ def test_all_problems_are_reported_together_with_their_fields():
         assert path in str(caught.value)
 
 
+@pytest.mark.parametrize("value", [1e30, 10**400, -(10**400), math.nan, math.inf, "x", 10**12])
+def test_no_number_is_without_a_bound(value):
+    """A number that no kernel or tensor can hold is said with the range, for every field."""
+    root = OnPolicyRunnerCfg()
+    for where, cfg in (
+        ("agent", root),
+        ("agent.actor", root.actor),
+        ("agent.critic", root.critic),
+        ("agent.algorithm", root.algorithm),
+    ):
+        for name, hint in vars(type(cfg)()).items():
+            if type(hint) in (int, float) or name == "clip_actions":
+                setattr(cfg, name, value)
+                problems = list(root.problems())
+                assert [p for p in problems if p.startswith(f"{where}.{name} is ") and "allowed: " in p], name
+                setattr(cfg, name, hint)
+    assert list(root.problems()) == []
+
+
+def test_a_range_is_named():
+    cfg = OnPolicyRunnerCfg(num_steps_per_env=10**11, actor=ActorModelCfg(hidden_dims=(8, 10**12)))
+    cfg.algorithm.learning_rate = 1e30
+    problems = list(cfg.problems())
+    assert "agent.num_steps_per_env is 100000000000; allowed: 1 to 1000000" in problems
+    assert "agent.actor.hidden_dims is (8, 1000000000000); allowed: one or more widths of 1 to 65536" in problems
+    assert "agent.algorithm.learning_rate is 1e+30; allowed: above 0, at most 1" in problems
+
+
+def test_a_stored_number_that_no_float_holds_is_an_error_with_its_field():
+    with pytest.raises(ConfigError, match="maybe is 1000"):
+        from_json('{"maybe": 1' + "0" * 400 + "}", Everything())
+
+
 @pytest.mark.parametrize("task", list_tasks())
 def test_every_tasks_learner_configuration_is_valid_and_comes_back_from_json(task):
     cfg = task_spec(task).load_agent_cfg()

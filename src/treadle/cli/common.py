@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from treadle.cli.sizes import sizes_as_errors
 from treadle.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ def open_env(spec: TaskSpec, cfg: DirectEnvCfg, frontend: str) -> Iterator[Direc
     import warp as wp
 
     wp.config.log_level = wp.LOG_WARNING
-    env = spec.load_env_class(frontend)(cfg)
+    env_class = spec.load_env_class(frontend)
+    with sizes_as_errors("building the environment"):
+        env = env_class(cfg)
     try:
         yield env
     finally:

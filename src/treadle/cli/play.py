@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treadle.cli.parsing import parse, split_task
+from treadle.cli.sizes import sizes_as_errors
 from treadle.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
+_MOST = 2**31 - 1
 _SUMMARY = "Play a trained policy and measure it."
 
 
@@ -91,7 +93,8 @@ def _play(plan: _Plan) -> dict[str, Any]:
     torch.manual_seed(plan.cfg.seed)
     with open_env(plan.spec, plan.cfg, plan.frontend) as env:
         check_dimensions(plan.path, checkpoint, env.num_observations, env.num_actions)
-        policy = Policy(checkpoint, device=env.device, stochastic=options.stochastic)
+        with sizes_as_errors("building the policy"):
+            policy = Policy(checkpoint, device=env.device, stochastic=options.stochastic)
         about = {
             "task": plan.spec.task_id,
             "frontend": plan.frontend,
@@ -104,15 +107,16 @@ def _play(plan: _Plan) -> dict[str, Any]:
         }
         if not options.json:
             _print_start(about)
-        result = evaluate(env, policy, num_episodes=options.num_episodes, num_steps=options.num_steps)
+        with sizes_as_errors("playing", building=False):
+            result = evaluate(env, policy, num_episodes=options.num_episodes, num_steps=options.num_steps)
         return about | {"launch": env.launch_report()} | result.summary()
 
 
 def _count_problems(options: PlayOptions) -> list[str]:
     problems = [
-        f"{name} is {value}; allowed: at least 1"
+        f"{name} is {value}; allowed: {'at least 1' if value < 1 else f'1 to {_MOST}'}"
         for name, value in (("num_episodes", options.num_episodes), ("num_steps", options.num_steps))
-        if value is not None and value < 1
+        if value is not None and not 1 <= value <= _MOST
     ]
     if options.num_episodes is not None and options.num_steps is not None:
         problems.append("num_steps cannot be combined with --num-episodes; allowed: one of them")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle.cli.parsing import parse, peek, split_task
+from treadle.cli.sizes import sizes_as_errors
 from treadle.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -127,8 +128,9 @@ def _train(plan: _Plan) -> int:
     _print_plan(plan)
     torch.manual_seed(agent.seed)
     with open_env(plan.spec, plan.options.env, plan.frontend) as env:
-        wrapper = RslRlVecEnvWrapper(env, clip_actions=agent.clip_actions)
-        runner = TreadleRunner(wrapper, agent, task=plan.spec.task_id, run_dir=plan.run_dir)
+        with sizes_as_errors("building the learner"):
+            wrapper = RslRlVecEnvWrapper(env, clip_actions=agent.clip_actions)
+            runner = TreadleRunner(wrapper, agent, task=plan.spec.task_id, run_dir=plan.run_dir)
         if plan.resume_from is not None:
             runner.load(str(plan.resume_from))
         _write_params(plan, env)
@@ -136,7 +138,8 @@ def _train(plan: _Plan) -> int:
         reporter = _Reporter(env, plan.options.quiet)
         runner.on_progress = reporter
         try:
-            runner.learn(agent.max_iterations, init_at_random_ep_len=agent.init_at_random_ep_len)
+            with sizes_as_errors("training", building=False):
+                runner.learn(agent.max_iterations, init_at_random_ep_len=agent.init_at_random_ep_len)
         except KeyboardInterrupt:
             print(f"interrupted again: stopped without a checkpoint; earlier ones are in {plan.run_dir}", flush=True)
             return _INTERRUPTED

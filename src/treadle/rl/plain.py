@@ -6,6 +6,7 @@ defaults, so a field that was added later takes its default, and a field that no
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -79,7 +80,8 @@ def _from_plain(data: Any, hint: Any, default: Any, where: str) -> Any:
         known = default if isinstance(default, dict) else {}
         return {key: _from_plain(item, args[1], known.get(key), f"{where}.{key}") for key, item in data.items()}
     if hint is float and (type(data) in (int, float) or data in ("inf", "-inf", "nan")):
-        return float(data)
+        with contextlib.suppress(OverflowError):  # a whole number with hundreds of digits
+            return float(data)
     if hint in (int, str, bool, type(None)) and type(data) is hint:
         return data
     raise ConfigError(f"{where} is {data!r} in the stored configuration; allowed: {getattr(hint, '__name__', hint)}")
