@@ -66,6 +66,6 @@ class SimulationCfg:
             yield f"{where}.dt is {self.dt}; allowed: 1e-6 to 1 s"
         if not (len(self.gravity) == 3 and is_finite(*self.gravity)):
             yield f"{where}.gravity is {self.gravity}; allowed: three finite numbers"
-        if not (is_finite(self.ground_friction) and 0.0 <= self.ground_friction <= 1e3):
-            yield f"{where}.ground_friction is {self.ground_friction}; allowed: 0 to 1000"
+        if not (is_finite(self.ground_friction) and 1e-5 <= self.ground_friction <= 1e3):
+            yield f"{where}.ground_friction is {self.ground_friction}; allowed: 1e-5 to 1000"
         yield from self.solver.problems(f"{where}.solver")
