@@ -50,6 +50,7 @@ def run(argv: list[str]) -> int:
         skip=options.skip,
         step_function=options.step_function,
         step_at=options.step_at,
+        patience=options.patience,
         on_stuck=lambda outcome: _show(outcome, options),
     )
     return _show(outcome, options)
@@ -70,6 +71,9 @@ def _parser() -> _Parser:
     parser.add_argument("--skip", type=int, default=2, metavar="N", help="steps before them (default: 2)")
     parser.add_argument("--step-function", metavar="MODULE:QUALNAME", help="a step is a call of this function")
     parser.add_argument("--step-at", metavar="FILE:LINE", help="a step begins when this line is reached")
+    parser.add_argument(
+        "--patience", type=float, default=20.0, metavar="S", help="seconds to wait for the outermost loop (default: 20)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON, too")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw host time by site as .svg, .png or .pdf")
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="SCRIPT [ARGS...]", help="what to run")

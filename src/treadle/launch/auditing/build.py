@@ -26,6 +26,7 @@ from treadle.launch.auditing.report import (
 __all__ = ["Measured", "build_report", "main_device"]
 
 _MIN_US = 0.05
+_MAX_SLOWDOWN = 4.0
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,12 @@ def build_report(
         for place in dict.fromkeys(place for group in groups for place in group)
     }
     cpu = main_device(recording) == "cpu"
-    sites = [_site(calls, measured, cpu) for place, calls in by_place.items() if place.kind != "sync"]
-    kernel_us = sum(kernels for _, kernels in sites)
-    reports = tuple(sorted((site for site, _ in sites), key=lambda site: -site.host_us))
+    costs = {place: _SiteCosts(calls, measured, cpu) for place, calls in by_place.items() if place.kind != "sync"}
+    calibrated = sum(cost.calibrated for cost in costs.values())
+    slowdown = sum(cost.packing for cost in costs.values() if cost.calibrated) / calibrated if calibrated else 1.0
+    sites = [_site(by_place[place], cost, min(max(slowdown, 1.0), _MAX_SLOWDOWN)) for place, cost in costs.items()]
+    reports = tuple(sorted(sites, key=lambda site: -site.host_us))
+    host_us = sum(site.host_us for site in reports)
     syncs = tuple(_sync(calls) for place, calls in by_place.items() if place.kind == "sync")
     step_us, wait_us = _step_time(recording, steps, measured, syncs)
     return AuditReport(
@@ -82,8 +86,9 @@ def build_report(
         syncs=syncs,
         step_us=step_us,
         wait_us=wait_us,
-        kernel_us=kernel_us,
-        host_us_per_step=sum(site.host_us for site in reports),
+        kernel_us=sum(cost.kernels for cost in costs.values()),
+        between_us=max(step_us - wait_us - host_us, 0.0),
+        host_us_per_step=host_us,
         replay_us_per_step=sum(site.replay_us if site.replayable else site.host_us for site in reports),
         edited_us_per_step=sum(site.replay_us for site in reports),
         graph_us_per_step=_graph_us(recording, steps, reports, measured.costs),
@@ -99,23 +104,53 @@ def _by_place(events: Sequence[Event]) -> dict[Place, list[Event]]:
     return groups
 
 
-def _site(calls: list[tuple[Step, list[Event]]], measured: Measured, cpu: bool) -> tuple[SiteReport, float]:
-    """Return the report of a site, and the time per step in which its kernels ran."""
+class _SiteCosts:
+    """Host time of a site per step [us].
+
+    Args:
+        calls: Its events by step.
+        measured: What launches cost on this machine.
+        cpu: Whether kernels run within the launch.
+    """
+
+    def __init__(self, calls: list[tuple[Step, list[Event]]], measured: Measured, cpu: bool):
+        events = [event for _, launches in calls for event in launches]
+        kind, signatures = events[0].place.kind, events[0].signatures
+        self.calls = len(events) / len(calls)
+        totals = [sum(event.cost_ns for event in launches) / 1000.0 for _, launches in calls]
+        typical = median(totals) if all(launches for _, launches in calls) else fmean(totals)
+        self.host = max(typical - self.calls * measured.hook_inside_us, _MIN_US * self.calls)
+        arrays = sum(signature.kind in ("array", "indexedarray", "buffer") for signature in signatures)
+        costs = measured.costs
+        self.replay_packing = self.calls * costs.replay_us(len(signatures))
+        self.node = self.calls * costs.graph_per_launch
+        self.calibrated = self.calls * costs.eager_us(len(signatures) - arrays, arrays) if signatures else 0.0
+        sampled = [event.packing_ns / 1000.0 for event in events if event.packing_ns]
+        self.packing = min(self.calls * median(sampled), self.host) if sampled else min(self.calibrated, self.host)
+        if kind == "replay":
+            self.packing = min(self.replay_packing, self.host)
+        if not cpu:
+            self.packing = self.host
+        self.kernels = self.host - self.packing if cpu and kind != "graph" else 0.0
+
+
+def _site(calls: list[tuple[Step, list[Event]]], cost: _SiteCosts, slowdown: float) -> SiteReport:
+    """Return the report of a site.
+
+    Args:
+        calls: Its events by step.
+        cost: What it costs.
+        slowdown: How much dearer packing is in the program than in the calibration, where caches are warm.
+    """
     events = [event for _, launches in calls for event in launches]
-    first, finding, per_step = events[0], classify(calls), len(events) / len(calls)
-    totals = [sum(event.cost_ns for event in launches) / 1000.0 for _, launches in calls]
-    typical = median(totals) if finding.verdict is not Verdict.CONDITIONAL else fmean(totals)
-    host = max(typical - per_step * measured.hook_inside_us, _MIN_US * per_step)
-    arrays = sum(signature.kind in ("array", "indexedarray", "buffer") for signature in first.signatures)
-    scalars = len(first.signatures) - arrays
-    costs, done = measured.costs, finding.verdict in DONE
-    packing = costs.replay_us(4) if done else costs.eager_us(scalars, arrays)
-    kernels = max(host - packing * per_step, 0.0) if cpu and finding.verdict is not Verdict.GRAPH else 0.0
-    fixed = done or first.place.owner != "user" or bool({finding.verdict, *finding.also} & UNREPLAYABLE)
-    replay = host if fixed else min(host, kernels + costs.replay_us(scalars + arrays) * per_step)
-    graph = host if finding.verdict is Verdict.GRAPH else min(host, kernels + costs.graph_per_launch * per_step)
+    first, finding = events[0], classify(calls)
+    is_graph = finding.verdict is Verdict.GRAPH
+    fixed = finding.verdict in DONE or first.place.owner != "user"
+    fixed = fixed or bool({finding.verdict, *finding.also} & UNREPLAYABLE)
+    replay = cost.host if fixed else min(cost.host, cost.kernels + cost.replay_packing * slowdown)
+    graph = cost.host if is_graph else min(cost.host, cost.kernels + cost.node)
     edit, code = suggest(first.place, first.via, finding)
-    report = SiteReport(
+    return SiteReport(
         file=first.place.file,
         line=first.place.line,
         function=first.place.function,
@@ -123,19 +158,18 @@ def _site(calls: list[tuple[Step, list[Event]]], measured: Measured, cpu: bool) 
         owner=first.place.owner,
         via=None if first.via is None else (first.via.file, first.via.line),
         verdict=finding.verdict,
-        calls_per_step=per_step,
+        calls_per_step=cost.calls,
         sets=finding.sets,
         steady=finding.steady,
         changes=finding.changes,
         also=finding.also,
-        host_us=host,
+        host_us=cost.host,
         replay_us=replay,
         graph_us=graph,
         graph_launches=sum(event.size for event in events) / len(calls),
         edit=edit,
         code=code,
     )
-    return report, kernels
 
 
 def _sync(calls: list[tuple[Step, list[Event]]]) -> HostSync:
@@ -211,6 +245,11 @@ def _graph_breaks(sites: Sequence[SiteReport], syncs: Sequence[HostSync]) -> tup
     return tuple(found)
 
 
+def _is_transient(event: Event, steps: Sequence[Step]) -> bool:
+    begin = steps[0].start
+    return any(root is not None and root.owns and root.when >= begin for _, root in event.births.values())
+
+
 def _notes(recording: Recording, steps: Sequence[Step], cpu: bool, step_us: float, wait_us: float) -> list[str]:
     """Say what else is to be known."""
     notes = []
@@ -224,6 +263,12 @@ def _notes(recording: Recording, steps: Sequence[Step], cpu: bool, step_us: floa
     elif len(streams) > 1:
         notes.append(
             f"launches go to {len(streams)} streams: pass stream= at each call; a graph needs them joined by events"
+        )
+    transient = sum(event.place.kind == "launch" and _is_transient(event, steps) for event in events) / len(steps)
+    if transient:
+        notes.append(
+            f"{transient:g} launches per step use arrays that are allocated in the step: a graph keeps their memory "
+            "for as long as it lives"
         )
     if recording.other_threads:
         notes.append(f"{recording.other_threads} launches of other threads are not in this report")

@@ -121,23 +121,26 @@ def _changes(calls: _SiteCalls, name: str, by_step: list[list[Any]]) -> list[Arg
 
 
 def _born(calls: _SiteCalls, index: int) -> tuple[Verdict, str] | None:
-    """Return whether an array is allocated in the steps, or is a view that is made in them, and where."""
+    """Return whether an array is made in the steps, and where.
+
+    An array that is allocated in the step that uses it is transient; one that the step before allocated has a pointer
+    that moves. A view of an array that stays is told from both.
+    """
     begin = calls[0][0].start
-    allocated: list[str] = []
-    viewed: list[str] = []
-    total = 0
+    found: dict[Verdict, list[str]] = {Verdict.POINTER: [], Verdict.TRANSIENT: [], Verdict.VIEW: []}
     seen: set[int] = set()
     for step, launches in calls:
-        total += bool(launches)
         pairs = [event.births[index] for event in launches if index in event.births]
         owners = [root for _, root in pairs if root is not None and root.owns and root.when >= begin]
-        views = [own for own, _ in pairs if own is not None and own.when >= step.start]
-        new = [birth for birth in owners if id(birth) not in seen]
+        new = [birth for birth in owners if id(birth) not in seen][:1]
+        views = [own for own, _ in pairs if own is not None and own.when >= step.start][:1]
         seen.update(map(id, owners))
-        allocated += [f"{birth.place.file}:{birth.place.line}" for birth in new[:1]]
-        viewed += [f"{birth.place.file}:{birth.place.line}" for birth in views[:1]]
-    # An array that is made once, at its first use, is in one step only.
-    for found, verdict in ((allocated, Verdict.TRANSIENT), (viewed, Verdict.VIEW)):
-        if len(found) > max(1, total // 2):
-            return verdict, max(set(found), key=found.count)
+        for birth in new:
+            found[Verdict.TRANSIENT if birth.when >= step.start else Verdict.POINTER].append(birth.place.where)
+        found[Verdict.VIEW] += [birth.place.where for birth in views]
+    # An array that is made once, at its first use, is new in one step only.
+    often = max(1, sum(bool(launches) for _, launches in calls) // 2)
+    for verdict, places in found.items():
+        if len(places) > often:
+            return verdict, max(set(places), key=places.count)
     return None

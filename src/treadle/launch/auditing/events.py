@@ -21,6 +21,11 @@ class Place:
     """Kernel that is launched there, or what else is done."""
     kind: Literal["launch", "replay", "graph", "sync", "array", "caller"] = "launch"
 
+    @property
+    def where(self) -> str:
+        """``file:line``."""
+        return f"{self.file}:{self.line}"
+
 
 @dataclass(frozen=True)
 class Birth:
@@ -44,10 +49,12 @@ class Event:
     """What the audit itself had cost before it, since the audit began."""
     cost_ns: int = 0
     """Host time of the original call."""
+    packing_ns: int = 0
+    """On the CPU, for some calls: host time of recording the same launch, which packs arguments and runs nothing."""
     via: Place | None = None
     """For a launch of a library: the line of the program that called the library."""
     kernel: int = 0
-    """Identity of the kernel object."""
+    """Number of the kernel object."""
     names: tuple[str, ...] = ()
     """Argument names."""
     signatures: tuple[Any, ...] = ()

@@ -36,7 +36,8 @@ def draw(report: AuditReport, path: Path) -> None:
     axes.set_xlabel("host time per step [µs], estimates")
     more = f", the {len(sites)} most expensive of {len(report.sites)} sites" if len(report.sites) > len(sites) else ""
     axes.set_title(
-        f"{Path(report.program).name}: {report.host_us_per_step:.0f} µs of launches per step{more}", fontsize=9
+        f"{Path(report.program.partition(' ')[0]).name}: {report.host_us_per_step:.0f} µs of launches per step{more}",
+        fontsize=9,
     )
     axes.legend(fontsize=8)
     figure.savefig(path)

@@ -27,7 +27,7 @@ class Verdict(enum.Enum):
     SCALAR = "changing scalar"
     """A number, vector or matrix that has a new value each time."""
     TRANSIENT = "transient array"
-    """An array that is allocated in the step."""
+    """An array that is allocated in the step. A graph can hold it, with its memory for as long as the graph lives."""
     POINTER = "moving pointer"
     """An array that is another one each time."""
     DIM = "changing dim"
@@ -50,7 +50,7 @@ DONE = frozenset((Verdict.REPLAYED, Verdict.GRAPH))
 """What is as fast as it gets on its own."""
 UNREPLAYABLE = frozenset((Verdict.TILED, Verdict.CAPTURED, Verdict.TAPE))
 """What the launch cache does not replay."""
-GRAPH_BREAKS = frozenset((Verdict.CONDITIONAL, Verdict.KERNEL, Verdict.DIM, Verdict.POINTER, Verdict.TRANSIENT))
+GRAPH_BREAKS = frozenset((Verdict.CONDITIONAL, Verdict.KERNEL, Verdict.DIM, Verdict.POINTER))
 """What a graph can't hold before it is edited. A changing scalar is frozen in it."""
 
 
@@ -115,12 +115,12 @@ class SiteReport:
     @property
     def describe(self) -> str:
         """The verdict with the names of the arguments."""
-        names = ", ".join(change.name for change in self.changes if change.verdict is self.verdict)
+        names = _list([change.name for change in self.changes if change.verdict is self.verdict])
         text = {
-            Verdict.ALTERNATING: f"{self.sets} argument sets ({', '.join(c.name for c in self.changes)})",
+            Verdict.ALTERNATING: f"{self.sets} argument sets ({_list([change.name for change in self.changes])})",
             Verdict.VIEW: f"new view each time: {names}",
             Verdict.SCALAR: f"scalar changes: {names}",
-            Verdict.TRANSIENT: f"allocated in the step: {names}",
+            Verdict.TRANSIENT: f"allocated in step: {names}",
             Verdict.POINTER: f"pointer moves: {names}",
         }.get(self.verdict, self.verdict.value)
         more = [verdict.value for verdict in self.also if verdict not in (self.verdict, Verdict.ALTERNATING)]
@@ -169,6 +169,8 @@ class AuditReport:
     """Time of that in which the host waited for the device."""
     kernel_us: float
     """Time of the launches in which kernels ran, on the CPU, estimated; 0 on a GPU."""
+    between_us: float
+    """Rest of the time from step to step: Python between the launches. A graph skips what it holds of that, too."""
     host_us_per_step: float
     """Of all launches, as they are."""
     replay_us_per_step: float
@@ -195,6 +197,12 @@ class AuditReport:
         from treadle.launch.auditing.text import render
 
         return render(self)
+
+
+def _list(names: list[str]) -> str:
+    """Name the first three."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def _plain(value: Any) -> Any:

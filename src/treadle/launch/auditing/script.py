@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import re
 import runpy
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -42,13 +44,14 @@ class Outcome:
     """Exit status of the program, where it ended by itself; 1 after an exception."""
 
 
-def make_finder(needed: int, function: str | None = None, at: str | None = None) -> StepFinder:
+def make_finder(needed: int, function: str | None = None, at: str | None = None, patience: float = 20.0) -> StepFinder:
     """Return what divides a program into steps.
 
     Args:
         needed: Number of steps that are wanted.
         function: ``module:qualname`` or ``qualname`` of a function whose calls are the steps.
         at: ``file:line`` that is reached once in each step.
+        patience: How long to wait for an outer loop to come round, where neither is given [s].
 
     Raises:
         ConfigError: Both are given, or one of them is not of its form.
@@ -65,7 +68,7 @@ def make_finder(needed: int, function: str | None = None, at: str | None = None)
         if not file or not line.isdigit():
             raise ConfigError(f"--step-at is {at!r}; allowed: file:line")
         return LineFinder(needed, file, int(line))
-    return LoopFinder(needed)
+    return LoopFinder(needed, patience)
 
 
 def audit_script(
@@ -77,6 +80,7 @@ def audit_script(
     skip: int = 2,
     step_function: str | None = None,
     step_at: str | None = None,
+    patience: float = 20.0,
     on_stuck: Callable[[Outcome], object] | None = None,
 ) -> Outcome:
     """Run a program until enough of its steps were seen, and report them.
@@ -89,6 +93,7 @@ def audit_script(
         skip: Number of steps before them.
         step_function: ``module:qualname`` of a function whose calls are the steps.
         step_at: ``file:line`` that is reached once in each step.
+        patience: How long to wait for an outer loop to come round, where neither is given [s].
         on_stuck: Called with the outcome where the program catches everything and can't be stopped, before the process
             is ended.
 
@@ -100,9 +105,12 @@ def audit_script(
     """
     if not module and not Path(target).is_file():
         raise ConfigError(f"there is no script {target!r}; name a Python file, or a module with -m")
+    if module and importlib.util.find_spec(target) is None:
+        raise ConfigError(f"there is no module {target!r}")
     if steps < 1 or skip < 0:
         raise ConfigError(f"--steps is {steps} and --skip is {skip}; allowed: at least 1 and at least 0")
-    run = _Run(target, make_finder(steps + skip, step_function, step_at), steps, skip, on_stuck)
+    finder = make_finder(steps + skip, step_function, step_at, patience)
+    run = _Run(shlex.join([target, *args]), finder, steps, skip, on_stuck)
     status = run.execute(lambda: _execute(target, module), [target, *args])
     return run.outcome(status)
 
@@ -111,9 +119,9 @@ class _Run:
     """A program under audit."""
 
     def __init__(
-        self, target: str, finder: StepFinder, steps: int, skip: int, on_stuck: Callable[[Outcome], object] | None
+        self, program: str, finder: StepFinder, steps: int, skip: int, on_stuck: Callable[[Outcome], object] | None
     ):
-        self._target, self._finder, self._steps, self._skip = target, finder, steps, skip
+        self._program, self._finder, self._steps, self._skip = program, finder, steps, skip
         self._on_stuck = on_stuck
         self._stopping = False
         self._caught = 0
@@ -152,7 +160,7 @@ class _Run:
         if len(steps) < self._steps:
             notes.append(f"the program ended after {len(found)} steps, of which {len(steps)} are reported")
         measured = Measured(measure_costs(main_device(recording)), *measure_hook_us())
-        report = build_report(self._target, recording, steps, self._finder.describe(), measured, notes)
+        report = build_report(self._program, recording, steps, self._finder.describe(), measured, notes)
         return Outcome(report, "", status)
 
     def _devices(self) -> set[str]:
@@ -161,9 +169,9 @@ class _Run:
 
     def _too_little(self, launches: int, steps: int) -> str:
         if launches == 0:
-            return f"{self._target} ended without a launch of a Warp kernel"
+            return f"{self._program} ended without a launch of a Warp kernel"
         return (
-            f"{self._target} ended after {launches} launches and {steps} complete steps, where a step is "
+            f"{self._program} ended after {launches} launches and {steps} complete steps, where a step is "
             f"{self._finder.describe()}; {self._skip} are skipped: let it run longer, or name the step with "
             "--step-function or --step-at"
         )

@@ -17,10 +17,8 @@ __all__ = ["FunctionFinder", "LineFinder", "LoopFinder", "StepFinder"]
 
 _SETTLE_S = 0.5
 """A loop counts as the program's main one once it has gone on for so long: loops of a set-up are over by then."""
-_PATIENCE_S = 20.0
-"""How long to wait for a loop around the one that is going on to come round."""
 _MAX_EVENTS = 50_000
-"""And for how many events: each takes about a kilobyte."""
+"""For how many events to wait for an outer loop: each takes about a kilobyte."""
 
 
 class StepFinder:
@@ -171,12 +169,15 @@ class LoopFinder(StepFinder):
 
     Args:
         needed: Number of complete steps that are wanted.
-        clock: For the patience, in seconds.
+        patience: How long to wait for a loop around the one that is going on to come round [s].
+        clock: Time [s].
     """
 
-    def __init__(self, needed: int, clock: Callable[[], float] = time.monotonic):
+    def __init__(self, needed: int, patience: float = 20.0, clock: Callable[[], float] = time.monotonic):
         super().__init__(needed)
+        self._patience = patience
         self._clock = clock
+        self._outer: str | None = None
         self._stack: list[_Level] = []
         self._loops: dict[tuple[object, int], _Running] = {}
 
@@ -191,7 +192,8 @@ class LoopFinder(StepFinder):
         best = self._best(going_on=True)
         if best is None:
             return False
-        wait = _SETTLE_S if self._is_outermost(best) else _PATIENCE_S
+        self._outer = self._find_outer(best)
+        wait = _SETTLE_S if self._outer is None else self._patience
         return count > _MAX_EVENTS or self._clock() - best.began > wait
 
     def steps(self, count: int) -> list[Step]:
@@ -205,17 +207,20 @@ class LoopFinder(StepFinder):
         if best is None:
             return "no loop was found"
         where = f"{best.code.co_filename}:{best.line} in {best.code.co_qualname}"
-        return f"an iteration of the loop at {where}" if best.loop else f"a call made at {where}"
+        what = f"an iteration of the loop at {where}" if best.loop else f"a call made at {where}"
+        if self._outer is None:
+            return what
+        return f"{what} (that of the loop around it, at {self._outer} , takes too long: see --patience)"
 
-    def _is_outermost(self, run: _Running) -> bool:
-        """Return whether no function on the stack is in a loop around this one."""
-        for depth, level in enumerate(self._stack):
-            outer = next((loop for loop in loops_of(level.code) if loop.holds(level.at)), None)
-            if depth == run.depth:
-                return outer is None or outer == run.loop
-            if outer is not None:
-                return False
-        return True
+    def _find_outer(self, run: _Running) -> str | None:
+        """Return where the functions on the stack are in a loop around this one, ``None`` if they aren't."""
+        for level in self._stack[: run.depth + 1]:
+            loop = next((loop for loop in loops_of(level.code) if loop.holds(level.at)), None)
+            if level is self._stack[run.depth]:
+                return None if loop in (None, run.loop) else f"{level.code.co_filename}:{loop.line}"
+            if loop is not None:
+                return f"{level.code.co_filename}:{loop.line}"
+        return None
 
     def _best(self, going_on: bool) -> _Running | None:
         """Return the outermost loop with enough iterations; without any, the one with the most launches."""

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from treadle.launch.auditing.edits import source_line
-from treadle.launch.auditing.report import AuditReport, SiteReport, Verdict
+from treadle.launch.auditing.report import DONE, AuditReport, SiteReport, Verdict
 
 __all__ = ["render", "short_path"]
 
@@ -41,7 +41,7 @@ def short_path(file: str) -> str:
 
 def _head(report: AuditReport) -> list[str]:
     return [
-        f"audit of {report.program}: {report.steps} steps on {report.device}",
+        f"audit of {_head_of(_shorten(report.program), 90)}: {report.steps} steps on {report.device}",
         f"a step is {_shorten(report.step)}; {report.sureness}",
     ]
 
@@ -51,21 +51,10 @@ def _table(report: AuditReport) -> list[str]:
     if not report.sites:
         return ["no launch was seen in a step"]
     header = ("us/step", "replay", "graph", "calls", "site", "kernel", "what it is like")
-    rows = [
-        (
-            f"{site.host_us:.1f}",
-            f"{site.replay_us:.1f}",
-            f"{site.graph_us:.1f}",
-            f"{site.calls_per_step:g}" if site.calls_per_step.is_integer() else f"{site.calls_per_step:.1f}",
-            _tail(f"{short_path(site.file)}:{site.line}", 38),
-            _head_of(site.kernel, 28),
-            site.describe if site.owner == "user" else f"{site.owner}: {site.describe}",
-        )
-        for site in report.sites[:_MAX_SITES]
-    ]
-    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(6)]
+    rows = [header, *map(_cells, report.sites[:_MAX_SITES])]
+    widths = [max(len(row[column]) for row in rows) for column in range(6)]
     lines = []
-    for row in [header, *rows]:
+    for row in rows:
         numbers = " ".join(f"{cell:>{width}}" for cell, width in zip(row[:4], widths, strict=False))
         text = f"{numbers}  {row[4]:<{widths[4]}}  {row[5]:<{widths[5]}}  {row[6]}"
         lines.append(_head_of(text.rstrip(), _WIDTH))
@@ -74,34 +63,54 @@ def _table(report: AuditReport) -> list[str]:
     return lines
 
 
+def _cells(site: SiteReport) -> tuple[str, ...]:
+    return (
+        f"{site.host_us:.1f}",
+        f"{site.replay_us:.1f}",
+        f"{site.graph_us:.1f}",
+        f"{site.calls_per_step:.3g}",
+        _tail(f"{short_path(site.file)}:{site.line}", 36),
+        _head_of(_kernel_name(site.kernel), 26),
+        site.describe,
+    )
+
+
+def _kernel_name(key: str) -> str:
+    """Return the name of a kernel as Python's qualified name."""
+    return key.replace("__locals__", ".")
+
+
 def _summary(report: AuditReport) -> list[str]:
     """Return what launches cost now and after."""
     now = report.host_us_per_step
     graphs = sum(site.calls_per_step for site in report.sites if site.verdict is Verdict.GRAPH)
     held = sum(site.graph_launches for site in report.sites)
-    count = f"{report.launches_per_step:g} launches" + (
-        f" and {graphs:g} graphs of {held:g} launches" if graphs else ""
-    )
-    rows = [
-        ("now", now, count),
-        ("replay, sites that are ready", report.replay_us_per_step, _saves(now, report.replay_us_per_step)),
-    ]
-    rows.append(("replay, after the edits below", report.edited_us_per_step, _saves(now, report.edited_us_per_step)))
+    launches = f"{report.launches_per_step:.4g} launches"
+    rows = [("now", now, f"{launches} and {graphs:.3g} graphs of {held:.4g} launches" if graphs else launches)]
+    if any(site.owner == "user" and site.verdict not in DONE for site in report.sites):
+        rows.append(_row("replay, sites that are ready", now, report.replay_us_per_step))
+        rows.append(_row("replay, after the edits below", now, report.edited_us_per_step))
     if report.graph_us_per_step is not None:
-        how = "" if not report.graph_breaks else f" after {len(report.graph_breaks)} edits"
-        rows.append((f"graphs{how}", report.graph_us_per_step, _saves(now, report.graph_us_per_step)))
-    lines = [f"host time of launches per step, of {report.step_us:.0f} us from one step to the next (estimates):"]
-    lines += [f"  {name:<32} {us:>10.1f} us   {saved}" for name, us, saved in rows]
+        how = "graphs, once nothing is in the way" if report.graph_breaks else "graphs"
+        rows.append(_row(how, now, report.graph_us_per_step))
+    lines = [f"host time of launches, of {report.step_us:.0f} us from one step to the next (estimates):"]
+    lines += [f"  {name:<34} {us:>10.1f} us   {saved}" for name, us, saved in rows]
     if report.kernel_us:
         lines.append(
-            f"  of each, about {report.kernel_us:.0f} us are the kernels themselves: the CPU runs them in the launch"
+            f"  of each, {report.kernel_us:.1f} us are the kernels themselves: the CPU runs them in the launch"
         )
+    lines.append(
+        f"Python around the launches: {report.between_us:.0f} us; a graph skips that of the calls that it holds"
+    )
+    if report.wait_us:
+        lines.append(f"waiting for, or reading from, the device: {report.wait_us:.0f} us")
     return lines
 
 
-def _saves(now: float, after: float) -> str:
+def _row(name: str, now: float, after: float) -> tuple[str, float, str]:
     saved = now - after
-    return f"saves {saved:.1f} us ({100 * saved / now:.0f} %)" if now > 0 and saved >= 0.05 else "saves nothing"
+    text = f"saves {saved:.1f} us ({100 * saved / now:.0f} %)" if now > 0 and saved >= 0.05 else "saves nothing"
+    return name, after, text
 
 
 def _libraries(report: AuditReport) -> list[str]:

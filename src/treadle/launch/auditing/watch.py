@@ -13,7 +13,7 @@ from typing import Any
 
 import warp as wp
 
-from treadle.launch.auditing.events import Birth, Event, Recording
+from treadle.launch.auditing.events import Birth, Event, Place, Recording
 from treadle.launch.auditing.hooks import FunctionHook
 from treadle.launch.auditing.stack import find_places, frames_above, in_warp, place_of, release_tokens
 from treadle.launch.record import extents
@@ -66,7 +66,9 @@ class LaunchWatch:
         self._hook_ns = 0
         self._births: dict[int, Birth] = {}
         self._graphs: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._kernels: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._capture_start = 0
+        self._calls: dict[Place, int] = {}
         self._known: dict[ArgumentSignature, ArgumentSignature] = {}
         self._captured = 0
         self._stack = ExitStack()
@@ -156,13 +158,26 @@ class LaunchWatch:
         place, via, tiled = find_places(frames, kernel_key, "launch")
         event = Event(place, started, via=via, tiled=tiled)
         self._describe(event, call)
+        if event.device == "cpu" and not event.captured and self._is_sampled(place):
+            before = _clock()
+            original(*args, **kwargs | {"record_cmd": True})
+            event.packing_ns = _clock() - before
         return self._note(event, frames, lambda: original(*args, **kwargs))
+
+    def _is_sampled(self, place: Place) -> bool:
+        """Return whether to measure what packing costs at a site: every third call at first, none that loads a module.
+
+        The CPU runs a kernel within the launch, so that the cost of the call alone does not tell.
+        """
+        self._calls[place] = calls = self._calls.get(place, 0) + 1
+        return calls % 3 == 0 and calls <= 5 * 3
 
     def _describe(self, event: Event, call: dict[str, Any]) -> None:
         """Note what a launch was called with."""
         stream, kernel = call["stream"], call["kernel"]
         device = self._runtime.get_device(call["device"]) if stream is None else stream.device
-        event.device, event.kernel = device.alias, id(kernel)
+        event.device = device.alias
+        event.kernel = self._kernels.setdefault(kernel, len(self.recording.events))
         event.captured = bool(device.is_capturing)
         event.taped, event.adjoint = self._runtime.tape is not None and call["record_tape"], call["adjoint"]
         if event.captured:

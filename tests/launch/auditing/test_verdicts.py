@@ -1,0 +1,168 @@
+"""Each kind of call site is told from the others."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import pytest
+import warp as wp
+
+from treadle.launch import audit
+from treadle.launch.auditing import SiteReport, Verdict
+from treadle.launch.auditing.build import _notes
+from treadle.launch.auditing.events import Event, Place, Recording, Step
+
+from . import programs
+from .programs import N, Program, add, step_of
+
+FILE = Path(programs.__file__)
+
+
+@functools.cache
+def report_of(name: str):
+    return audit(step_of(name)[1], steps=4 if name == "kernel" else 8, warmup=2 if name != "kernel" else 0)
+
+
+def site_of(name: str) -> SiteReport:
+    (site,) = {site.kernel: site for site in report_of(name).sites}.values()
+    return site
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "changed"),
+    [
+        ("stable", Verdict.STABLE, []),
+        ("ping_pong", Verdict.ALTERNATING, ["x", "out"]),
+        ("two_sets", Verdict.ALTERNATING, ["out"]),
+        ("scalar", Verdict.SCALAR, ["s"]),
+        ("struct", Verdict.SCALAR, ["gains.bias"]),
+        ("carried", Verdict.POINTER, ["x", "out"]),
+        ("pointer", Verdict.POINTER, ["x"]),
+        ("view", Verdict.VIEW, ["x"]),
+        ("dim", Verdict.DIM, []),
+        ("kernel", Verdict.KERNEL, []),
+        ("conditional", Verdict.CONDITIONAL, []),
+        ("tiled", Verdict.TILED, []),
+        ("tape", Verdict.TAPE, []),
+        ("adjoint", Verdict.TAPE, []),
+        ("replayed", Verdict.REPLAYED, []),
+    ],
+)
+def test_verdict(name, verdict, changed):
+    site = site_of(name)
+    assert site.verdict is verdict
+    assert [change.name for change in site.changes] == changed
+    assert site.owner == "user"
+
+
+def test_places_are_exact():
+    site = site_of("scalar")
+    assert site.file == str(FILE)
+    assert "0.01 * self.count" in FILE.read_text().splitlines()[site.line - 1]
+    assert site.function == "Program.scalar"
+    assert site.kernel == "add"
+    assert site.calls_per_step == 1
+
+
+def test_transient_arrays_are_told_by_name_and_line():
+    first, second = sorted(report_of("transient").sites, key=lambda site: site.line)
+    line = 1 + next(i for i, text in enumerate(FILE.read_text().splitlines()) if "scratch = wp.zeros" in text)
+    for site, name in ((first, "out"), (second, "x")):
+        assert site.verdict is Verdict.TRANSIENT
+        ((change),) = site.changes
+        assert (change.name, change.allocated_at) == (name, f"{FILE}:{line}")
+        assert any("scratch = wp.zeros" in text for text in site.code)
+
+
+def test_an_array_that_is_allocated_once_is_not_transient():
+    program = Program()
+
+    def step():
+        if not hasattr(program, "late") and program.count == 4:
+            program.late = wp.zeros(N, dtype=float)
+        program.count += 1
+        wp.launch(add, N, inputs=[program.x, 0.5], outputs=[getattr(program, "late", program.out)])
+
+    (site,) = audit(step, steps=10, warmup=0).sites
+    assert site.verdict in (Verdict.ALTERNATING, Verdict.POINTER)
+    assert site.changes[0].allocated_at is None
+
+
+def test_sets_are_counted():
+    assert site_of("ping_pong").sets == 2
+    assert not site_of("ping_pong").steady
+    assert site_of("two_sets").sets == 2
+    assert site_of("two_sets").steady
+
+
+def test_graphs_are_told_apart():
+    report = report_of("graph_launch")
+    (site,) = report.sites
+    assert site.verdict is Verdict.GRAPH
+    assert site.graph_launches == 2
+    assert report.launches_per_step == 0
+    assert report.graph_us_per_step == pytest.approx(report.host_us_per_step)
+
+
+def test_launches_that_are_captured_in_the_step():
+    by_verdict = {site.verdict: site for site in report_of("captured").sites}
+    assert set(by_verdict) == {Verdict.CAPTURED, Verdict.GRAPH}
+    assert "capture once" in by_verdict[Verdict.CAPTURED].edit
+
+
+def test_synchronizations_are_listed_with_their_line():
+    program = Program()
+
+    def step():
+        program.stable()
+        wp.synchronize()
+        program.stable()
+        program.out.numpy()
+        wp.synchronize_device("cpu")
+
+    report = audit(step, steps=4)
+    assert [(sync.what, sync.per_step) for sync in report.syncs] == [
+        ("wp.synchronize()", 1.0),
+        ("wp.array.numpy()", 1.0),
+        ("wp.synchronize_device()", 1.0),
+    ]
+    lines = Path(__file__).read_text().splitlines()
+    assert "wp.synchronize()" in lines[report.syncs[0].line - 1]
+    assert len(report.graph_breaks) == 3
+
+
+def test_what_a_library_launches_is_its_own(tmp_path, monkeypatch):
+    package = tmp_path / "site-packages" / "somelib"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("import warp as wp\n\ndef go(k, n, *args):\n    wp.launch(k, n, list(args))\n")
+    monkeypatch.syspath_prepend(package.parent)
+    import somelib
+
+    program = Program()
+    report = audit(lambda: somelib.go(add, N, program.x, 0.5, program.out), steps=4)
+    (site,) = report.sites
+    assert (site.owner, site.line, site.replayable) == ("somelib", 4, False)
+    assert site.via is not None and site.via[0] == __file__
+    assert "use a graph" in site.edit
+    assert report.edited_us_per_step == report.host_us_per_step
+    assert "somelib: 1 sites" in str(report)
+
+
+def _launches_on(*streams: int | None, device: str = "cuda:0") -> list[str]:
+    place = Place("sim.py", 1, "step", "user", "add")
+    recording = Recording([Event(place, 0, device=device, stream=stream) for stream in streams])
+    return _notes(recording, [Step(0, len(streams))], True, 0.0, 0.0)
+
+
+def test_several_streams_are_noted():
+    assert _launches_on(1, 1) == []
+    (note,) = _launches_on(1, 2)
+    assert "2 streams" in note
+
+
+def test_a_busy_device_is_noted():
+    recording = Recording([Event(Place("sim.py", 1, "step", "user", "add"), 0, device="cuda:0", stream=1)])
+    (note,) = _notes(recording, [Step(0, 1)], False, 100.0, 60.0)
+    assert "device is busy" in note
+    assert _notes(recording, [Step(0, 1)], False, 100.0, 10.0) == []
