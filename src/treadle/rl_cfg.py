@@ -139,7 +139,7 @@ class OnPolicyRunnerCfg:
     clip_actions: float | None = None
     """Actions are clipped to plus or minus this value before the environment sees them; ``None`` leaves them."""
     check_for_nan: bool = True
-    """Whether a run ends with an error when observations or rewards are not finite; looked at once per iteration."""
+    """Whether a run ends with an error that names the cause when a loss is not finite; looked at once per iteration."""
     actor: ActorModelCfg = field(default_factory=ActorModelCfg)
     """The policy."""
     critic: MLPModelCfg = field(default_factory=MLPModelCfg)
@@ -178,7 +178,7 @@ class OnPolicyRunnerCfg:
             "num_steps_per_env": self.num_steps_per_env,
             "save_interval": self.save_interval,
             "logger": "tensorboard",
-            # rsl_rl's own check reads from the device at every step; the environment wrapper's does once per iteration.
+            # rsl_rl's own check reads from the device at every step. The runner looks at the losses, read anyway.
             "check_for_nan": False,
             "obs_groups": {"actor": list(self.actor.obs_groups), "critic": list(self.critic.obs_groups)},
             "actor": self.actor.to_rsl_rl(),

@@ -31,6 +31,8 @@ class PointMassEnvCfg(DirectEnvCfg):
     """Useless observations, to make another width."""
     fail_at_step: int = -1
     """Step whose observation is not a number."""
+    bad_reward_at_step: int = -1
+    """Step whose reward is infinite."""
 
     def __post_init__(self) -> None:
         self.scene.robot.asset_path = "none"
@@ -112,6 +114,8 @@ class PointMassEnv:
         terminated = self._pos.abs().amax(dim=-1) > ARENA
         truncated = (self._episode_length >= self.max_episode_length) & ~terminated
         reward = 1.0 - torch.linalg.vector_norm(self._pos - self._target, dim=-1) - 5.0 * terminated
+        if self.num_steps == self.cfg.bad_reward_at_step:
+            reward[0] = float("inf")
         self._episode_return += reward
         done = terminated | truncated
         for key, values in (

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from point_mass import PointMassEnv, PointMassEnvCfg
 
-from treadle.rl import NonFiniteError, RslRlVecEnvWrapper
+from treadle.rl import RslRlVecEnvWrapper
 
 
 def test_observations_are_a_tensor_dict_over_environments(env):
@@ -83,9 +82,13 @@ def test_clip_actions_limits_what_the_environment_sees(env):
     assert torch.equal(seen[0], torch.full((16, 2), -0.5))
 
 
-def test_non_finite_values_end_the_rollout_with_what_is_wrong():
-    wrapper = RslRlVecEnvWrapper(PointMassEnv(PointMassEnvCfg(fail_at_step=1)), num_steps_per_env=3)
-    wrapper.step(torch.zeros(16, 2))
-    wrapper.step(torch.zeros(16, 2))
-    with pytest.raises(NonFiniteError, match="observation 'policy'"):
+def test_a_step_adds_no_reduction_of_its_own(env, monkeypatch):
+    """Non-finite numbers show in the losses; looking for them at each step would cost kernels."""
+    wrapper = RslRlVecEnvWrapper(env, num_steps_per_env=3)
+
+    def refuse(*args):
+        raise AssertionError("a reduction per step")
+
+    monkeypatch.setattr(torch, "isfinite", refuse)
+    for _ in range(3):
         wrapper.step(torch.zeros(16, 2))

@@ -14,14 +14,16 @@ from treadle.rl_cfg import ActorModelCfg, MLPModelCfg, OnPolicyRunnerCfg, PPOAlg
 if TYPE_CHECKING:
     from treadle.rl.checkpoint import Checkpoint, CheckpointError, find_checkpoint
     from treadle.rl.evaluation import Evaluation, evaluate
+    from treadle.rl.health import DivergedError, NonFiniteError
     from treadle.rl.policy import Policy
     from treadle.rl.runner import TreadleRunner
-    from treadle.rl.wrapper import NonFiniteError, RslRlVecEnvWrapper
+    from treadle.rl.wrapper import RslRlVecEnvWrapper
 
 __all__ = [
     "ActorModelCfg",
     "Checkpoint",
     "CheckpointError",
+    "DivergedError",
     "Evaluation",
     "MLPModelCfg",
     "NonFiniteError",
@@ -42,8 +44,9 @@ __getattr__ = lazy_names(
     {
         "Checkpoint": "treadle.rl.checkpoint",
         "CheckpointError": "treadle.rl.checkpoint",
+        "DivergedError": "treadle.rl.health",
         "Evaluation": "treadle.rl.evaluation",
-        "NonFiniteError": "treadle.rl.wrapper",
+        "NonFiniteError": "treadle.rl.health",
         "Policy": "treadle.rl.policy",
         "RslRlVecEnvWrapper": "treadle.rl.wrapper",
         "TreadleRunner": "treadle.rl.runner",

@@ -53,6 +53,8 @@ class Progress:
     """Time since this run began [s]."""
     left_s: float
     """Estimate of the time left [s]."""
+    losses: dict[str, float]
+    """Mean of each loss over the iteration's updates."""
 
     def __str__(self) -> str:
         mean_return = "-" if self.mean_return is None else f"{self.mean_return:.2f}"
@@ -110,7 +112,16 @@ class TreadleLogger(Logger):
         self.cur_reward_sum.masked_fill_(done, 0.0)
         self.cur_episode_length.masked_fill_(done, 0.0)
 
-    def log(self, it: int, start_it: int, total_it: int, collect_time: float, learn_time: float, **kwargs: Any) -> None:
+    def log(
+        self,
+        it: int,
+        start_it: int,
+        total_it: int,
+        collect_time: float,
+        learn_time: float,
+        loss_dict: dict[str, float],
+        **kwargs: Any,
+    ) -> None:
         """Write an iteration's scalars and report its progress."""
         self._collect_episodes()
         with prints_to_log():
@@ -120,6 +131,7 @@ class TreadleLogger(Logger):
                 total_it=total_it,
                 collect_time=collect_time,
                 learn_time=learn_time,
+                loss_dict=loss_dict,
                 **kwargs,
             )
         if self.on_iteration is not None:
@@ -134,6 +146,7 @@ class TreadleLogger(Logger):
                     steps_per_second=self.cfg["num_steps_per_env"] * self.num_envs / (collect_time + learn_time),
                     elapsed_s=elapsed,
                     left_s=elapsed / done * (total_it - it - 1),
+                    losses=loss_dict,
                 )
             )
 

@@ -12,8 +12,9 @@ import torch
 from rsl_rl.runners import OnPolicyRunner
 
 import treadle
-from treadle.errors import ConfigError
+from treadle.errors import ConfigError, TreadleError
 from treadle.rl import checkpoint as ckpt
+from treadle.rl.health import bad_losses, bad_parameters, diverged, environment_fault
 from treadle.rl.interrupt import StopRequest, StopTraining
 from treadle.rl.logger import Progress, TreadleLogger, prints_to_log
 from treadle.rl.plain import from_json, to_json
@@ -59,10 +60,10 @@ class TreadleRunner(OnPolicyRunner):
         """Whether the last ``learn`` was ended by a signal."""
         self.last_checkpoint: Path | None = None
         """The checkpoint written last."""
+        self._good_checkpoint: Path | None = None
         self.on_progress: Callable[[Progress], None] | None = None
         """Called after each iteration."""
         env.num_steps_per_env = agent_cfg.num_steps_per_env
-        env.check_for_nan = agent_cfg.check_for_nan
         log_dir = None if run_dir is None else str(run_dir)
         with prints_to_log():
             super().__init__(env, agent_cfg.to_rsl_rl(), log_dir, env.device)
@@ -86,6 +87,8 @@ class TreadleRunner(OnPolicyRunner):
 
         Raises:
             KeyboardInterrupt: A second signal came. Checkpoints on disk are unharmed.
+            DivergedError: A loss or a parameter is not finite.
+            NonFiniteError: The environment returned something that is not finite.
         """
         self.interrupted = False
         completed_before = self.current_learning_iteration = self.num_completed
@@ -101,6 +104,11 @@ class TreadleRunner(OnPolicyRunner):
                     self.alg.transition.clear()
                     if self.num_completed > completed_before and self.logger.log_dir is not None:
                         self.save(os.path.join(self.logger.log_dir, f"model_{self.num_completed - 1}.pt"))
+                except (RuntimeError, ValueError) as error:
+                    # Sampling from a policy that is not finite fails in torch, with words about a distribution.
+                    if cause := self._find_cause(bad_parameters(self.alg)):
+                        raise cause from error
+                    raise
         finally:
             self.env.before_step = None
             self.logger.stop_logging_writer()
@@ -114,7 +122,10 @@ class TreadleRunner(OnPolicyRunner):
 
         Raises:
             CheckpointError: The file cannot be written.
+            DivergedError: A parameter is not finite. Nothing is written.
         """
+        if bad := bad_parameters(self.alg):
+            raise diverged(bad, self.num_completed, self._good_checkpoint)
         env = self.env.unwrapped
         ckpt.save(
             Path(path),
@@ -134,7 +145,7 @@ class TreadleRunner(OnPolicyRunner):
                 rng=_rng_states(self.device),
             ),
         )
-        self.last_checkpoint = Path(path)
+        self.last_checkpoint = self._good_checkpoint = Path(path)
         self.logger.save_model(path, self.current_learning_iteration)
 
     def load(
@@ -167,6 +178,7 @@ class TreadleRunner(OnPolicyRunner):
             raise ckpt.CheckpointError(
                 f"the networks in checkpoint {file} differ from the configured ones; configure them as there"
             ) from error
+        self._good_checkpoint = file
         if load_iteration:
             self.num_completed = loaded.iteration + 1
             self.current_learning_iteration = loaded.iteration
@@ -184,7 +196,17 @@ class TreadleRunner(OnPolicyRunner):
             for group in self.alg.optimizer.param_groups:
                 group["lr"] = wanted
 
+    def _find_cause(self, bad: list[str]) -> TreadleError | None:
+        """Return the error to raise when numbers of the iteration under way are bad, ``None`` if none are."""
+        with torch.inference_mode():
+            fault = environment_fault(self.alg, self.env.get_observations())
+        if fault is not None:
+            return fault
+        return diverged(bad, self.num_completed + 1, self._good_checkpoint) if bad else None
+
     def _on_iteration(self, progress: Progress) -> None:
+        if self.agent_cfg.check_for_nan and (bad := bad_losses(progress.losses)) and (cause := self._find_cause(bad)):
+            raise cause
         self.num_completed = progress.iteration
         if self.on_progress is not None:
             self.on_progress(progress)

@@ -9,16 +9,10 @@ import torch
 from rsl_rl.env import VecEnv
 from tensordict import TensorDict
 
-from treadle.errors import TreadleError
-
 if TYPE_CHECKING:
     from treadle.envs import DirectEnv
 
-__all__ = ["NonFiniteError", "RslRlVecEnvWrapper"]
-
-
-class NonFiniteError(TreadleError):
-    """The environment returned an observation or a reward that is not a finite number."""
+__all__ = ["RslRlVecEnvWrapper"]
 
 
 class RslRlVecEnvWrapper(VecEnv):
@@ -31,17 +25,9 @@ class RslRlVecEnvWrapper(VecEnv):
         clip_actions: Actions are clipped to plus or minus this value; ``None`` leaves them.
         num_steps_per_env: Steps of a rollout. The episode log is read at its last step only, so that its means are over
             all episodes that ended in the rollout, and reading it costs one host synchronization per rollout.
-        check_for_nan: Whether a rollout with a non-finite observation or reward raises at its last step.
     """
 
-    def __init__(
-        self,
-        env: DirectEnv,
-        *,
-        clip_actions: float | None = None,
-        num_steps_per_env: int = 1,
-        check_for_nan: bool = True,
-    ):
+    def __init__(self, env: DirectEnv, *, clip_actions: float | None = None, num_steps_per_env: int = 1):
         self.unwrapped = env
         self.cfg = env.cfg
         self.num_envs = env.num_envs
@@ -50,11 +36,9 @@ class RslRlVecEnvWrapper(VecEnv):
         self.device = env.device
         self.clip_actions = clip_actions
         self.num_steps_per_env = num_steps_per_env
-        self.check_for_nan = check_for_nan
         self.before_step: Callable[[], None] | None = None
         """Called at the start of each step; what it raises ends the rollout."""
         self._step_of_rollout = 0
-        self._finite: dict[str, torch.Tensor] = {}
         env.reset()
 
     @property
@@ -72,7 +56,6 @@ class RslRlVecEnvWrapper(VecEnv):
     def begin_rollout(self) -> None:
         """Start counting the steps of a rollout again, as after one that was cut short."""
         self._step_of_rollout = 0
-        self._finite.clear()
 
     def get_observations(self) -> TensorDict:
         """Return the current observations, batch size [num_envs]."""
@@ -93,13 +76,10 @@ class RslRlVecEnvWrapper(VecEnv):
         if self.clip_actions is not None:
             actions = actions.clamp(-self.clip_actions, self.clip_actions)
         obs, reward, terminated, truncated, extras = self.unwrapped.step(actions)
-        if self.check_for_nan:
-            self._watch(obs, reward)
         extras = {key: value for key, value in extras.items() if key not in ("log", "episode")}
         extras["time_outs"] = truncated
         self._step_of_rollout += 1
         if self._step_of_rollout == self.num_steps_per_env:
-            self._raise_if_not_finite()
             self.begin_rollout()
             if log := self.unwrapped.pop_episode_log():
                 extras["log"] = log
@@ -111,16 +91,3 @@ class RslRlVecEnvWrapper(VecEnv):
 
     def _tensor_dict(self, obs: dict[str, torch.Tensor]) -> TensorDict:
         return TensorDict(dict(obs), batch_size=[self.num_envs], device=self.device)
-
-    def _watch(self, obs: dict[str, torch.Tensor], reward: torch.Tensor) -> None:
-        """Note on the device whether all values are finite; the host looks at the end of the rollout."""
-        values = {f"observation {group!r}": value for group, value in obs.items()} | {"the reward": reward}
-        for name, value in values.items():
-            finite = torch.isfinite(value).all()
-            self._finite[name] = self._finite[name] & finite if name in self._finite else finite
-
-    def _raise_if_not_finite(self) -> None:
-        if not self._finite or torch.stack(list(self._finite.values())).all():
-            return
-        bad = [name for name, finite in self._finite.items() if not finite]
-        raise NonFiniteError(f"the environment returned values that are not finite in {' and in '.join(bad)}")
