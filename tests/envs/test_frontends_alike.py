@@ -90,4 +90,4 @@ def test_the_friction_of_the_ground_decides():
             env.step(torch.zeros(1, 8))
         return float(env.robot.data.root_pos_w.numpy()[0, 0])
 
-    assert slide(1e-3) > 1.2 > 0.8 > slide(1.0)
+    assert slide(0.01) > 1.2 > 0.8 > slide(1.0)

@@ -54,7 +54,8 @@ class SimulationCfg:
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     """Gravity in the world frame [m/s^2]."""
     ground_friction: float = 1.0
-    """Coefficient of sliding friction with the ground plane; the ground's value decides, not the robot's."""
+    """Coefficient of sliding friction with the ground plane; the ground's value decides, not the robot's.
+    At 0.001 the solver's forces are not finite."""
     device: str = "auto"
     """``"auto"`` (a GPU where there is one), ``"cpu"``, ``"cuda"`` or ``"cuda:N"``."""
     solver: MJWarpSolverCfg = field(default_factory=MJWarpSolverCfg)
@@ -66,6 +67,6 @@ class SimulationCfg:
             yield f"{where}.dt is {self.dt}; allowed: 1e-6 to 1 s"
         if not (len(self.gravity) == 3 and is_finite(*self.gravity)):
             yield f"{where}.gravity is {self.gravity}; allowed: three finite numbers"
-        if not (is_finite(self.ground_friction) and 1e-5 <= self.ground_friction <= 1e3):
-            yield f"{where}.ground_friction is {self.ground_friction}; allowed: 1e-5 to 1000"
+        if not (is_finite(self.ground_friction) and 0.01 <= self.ground_friction <= 1e3):
+            yield f"{where}.ground_friction is {self.ground_friction}; allowed: 0.01 to 1000"
         yield from self.solver.problems(f"{where}.solver")
