@@ -86,6 +86,39 @@ def test_several_problems_are_reported_together(fails):
         assert part in message
 
 
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (
+            ["--num-envs", "4", "--env.scene.num-envs", "8"],
+            "--num-envs is 4 and --env.scene.num-envs is 8; allowed: one o",
+        ),
+        (
+            ["--env.scene.num_envs=8", "--num_envs=4"],
+            "--num-envs is 4 and --env.scene.num-envs is 8; allowed: one of them",
+        ),
+        (["--seed", "1", "--env.seed", "2"], "--seed is 1 and --env.seed is 2; allowed: "),
+        (["--seed", "1", "--agent.seed", "2"], "--seed is 1 and --agent.seed is 2; allowed: "),
+        (
+            ["--max-iterations", "1", "--agent.max-iterations", "2"],
+            "--max-iterations is 1 and --agent.max-iterations is 2",
+        ),
+        (["--device", "cpu", "--env.sim.device", "auto"], "--device is cpu and --env.sim.device is auto"),
+        (
+            ["--launch-mode", "eager", "--env.launch.mode", "graph"],
+            "--launch-mode is eager and --env.launch.mode is graph",
+        ),
+    ],
+)
+def test_a_short_option_and_its_long_form_may_not_differ(fails, argv, message):
+    assert fails("train", TASK, *argv).startswith(message)
+
+
+def test_a_short_option_and_its_long_form_may_agree(fails):
+    argv = ["--num-envs", "4", "--env.scene.num-envs", "4", "--seed", "3", "--agent.seed", "3", "--env.sim.dt", "0"]
+    assert fails("train", TASK, *argv).startswith("--env.sim.dt is 0.0; allowed: ")
+
+
 def test_a_wrong_environment_variable_is_said_before_anything_is_built(fails, monkeypatch):
     monkeypatch.setenv("TREADLE_LAUNCH_MODE", "fast")
     message = fails("train", TASK, "--num-envs", "0")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from treadle.cli.parsing import peek
 from treadle.cli.sizes import sizes_as_errors
 from treadle.errors import ConfigError
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from treadle.registry import TaskSpec
     from treadle.rl.checkpoint import Checkpoint
 
-__all__ = ["apply_common_options", "open_env", "resolve_frontend", "stored_cfg"]
+__all__ = ["apply_short_options", "open_env", "resolve_frontend", "stored_cfg"]
 
 T = TypeVar("T")
 
@@ -38,24 +40,45 @@ def stored_cfg(path: Path, text: str, default: T) -> T:
         ) from error
 
 
-def apply_common_options(options: TrainOptions | PlayOptions, cfg: DirectEnvCfg) -> dict[str, str]:
-    """Write the short options into the environment's configuration.
+_SHORT = (
+    ("num_envs", "env.scene.num_envs"),
+    ("device", "env.sim.device"),
+    ("seed", "env.seed"),
+    ("seed", "agent.seed"),
+    ("launch_mode", "env.launch.mode"),
+    ("launch_contract", "env.launch.contract"),
+    ("max_iterations", "agent.max_iterations"),
+)
+"""Short options and the fields that they stand for."""
+
+
+def apply_short_options(
+    options: TrainOptions | PlayOptions, roots: dict[str, Any], argv: list[str]
+) -> tuple[dict[str, str], list[str]]:
+    """Write the short options into the configurations.
+
+    Args:
+        options: The parsed options.
+        roots: The configurations by the first part of their fields' paths.
+        argv: The options as they were given.
 
     Returns:
-        The short options that were given, by the path of their field.
+        The short options that were given, by the path of their field; and one sentence for each field that was given
+        another value by its long option too.
     """
-    used = {}
-    for option, path, owner, name in (
-        ("num_envs", "env.scene.num_envs", cfg.scene, "num_envs"),
-        ("device", "env.sim.device", cfg.sim, "device"),
-        ("seed", "env.seed", cfg, "seed"),
-        ("launch_mode", "env.launch.mode", cfg.launch, "mode"),
-        ("launch_contract", "env.launch.contract", cfg.launch, "contract"),
-    ):
-        if (value := getattr(options, option)) is not None:
-            setattr(owner, name, value)
-            used[path] = f"--{option.replace('_', '-')}"
-    return used
+    used, conflicts = {}, []
+    for option, path in _SHORT:
+        root, *inner, name = path.split(".")
+        value = getattr(options, option, None)
+        if value is None or root not in roots:
+            continue
+        short, long = f"--{option.replace('_', '-')}", f"--{path.replace('_', '-')}"
+        owner = functools.reduce(getattr, inner, roots[root])
+        if peek(argv, long) is not None and (given := getattr(owner, name)) != value:
+            conflicts.append(f"{short} is {value} and {long} is {given}; allowed: one of them, or equal values")
+        setattr(owner, name, value)
+        used[path] = short
+    return used, conflicts
 
 
 def resolve_frontend(options: TrainOptions | PlayOptions, checkpoint: Checkpoint | None) -> str:

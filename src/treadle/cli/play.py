@@ -62,7 +62,7 @@ class _Plan:
 def _plan(spec: TaskSpec, options: PlayOptions) -> _Plan:
     """Read the checkpoint, put the options over the configuration that it stores, and check everything."""
     from treadle.cli import checks
-    from treadle.cli.common import apply_common_options, resolve_frontend, stored_cfg
+    from treadle.cli.common import apply_short_options, resolve_frontend, stored_cfg
     from treadle.rl.checkpoint import find_checkpoint, load
 
     if options.checkpoint is None:
@@ -73,7 +73,7 @@ def _plan(spec: TaskSpec, options: PlayOptions) -> _Plan:
     default = spec.load_env_cfg()
     cfg = stored_cfg(path, checkpoint.env_cfg, default)
     cfg.sim.device = default.sim.device
-    used = apply_common_options(options, cfg)
+    used, _ = apply_short_options(options, {"env": cfg}, [])
     problems = [*checks.check_frontend(spec, frontend), *checks.env_problems(cfg), *_count_problems(options)]
     if problems := [*checks.as_options(problems, used), *checks.launch_problems(cfg)]:
         raise ConfigError.from_problems(problems)

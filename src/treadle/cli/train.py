@@ -61,7 +61,7 @@ def run(argv: list[str]) -> int:
 def _plan(spec: TaskSpec, argv: list[str]) -> _Plan:
     """Read the options over the defaults, which a resumed run takes from its checkpoint, and check everything."""
     from treadle.cli import checks
-    from treadle.cli.common import apply_common_options, resolve_frontend, stored_cfg
+    from treadle.cli.common import apply_short_options, resolve_frontend, stored_cfg
     from treadle.cli.options import TrainOptions
 
     argv = _fill_in_resume(argv)
@@ -75,16 +75,11 @@ def _plan(spec: TaskSpec, argv: list[str]) -> _Plan:
         agent_cfg = stored_cfg(resume_from, resumed.agent_cfg, agent_cfg)
     options = parse(TrainOptions(env=env_cfg, agent=agent_cfg), argv, f"treadle train {spec.task_id}")
     frontend = resolve_frontend(options, resumed)
-    used = apply_common_options(options, options.env)
-    if options.max_iterations is not None:
-        options.agent.max_iterations = options.max_iterations
-        used["agent.max_iterations"] = "--max-iterations"
-    if options.seed is not None:
-        options.agent.seed = options.env.seed
-    problems = [*checks.check_frontend(spec, frontend), *checks.env_problems(options.env)]
+    used, conflicts = apply_short_options(options, {"env": options.env, "agent": options.agent}, argv)
+    problems = [*checks.check_frontend(spec, frontend), *checks.env_problems(options.env), *options.agent.problems()]
     # A seed that is not allowed is said once.
-    problems += [p for p in options.agent.problems("agent") if not (options.seed and p.startswith("agent.seed "))]
-    if problems := [*checks.as_options(problems, used), *checks.launch_problems(options.env)]:
+    problems = list(dict.fromkeys([*checks.as_options(problems, used), *conflicts]))
+    if problems := [*problems, *checks.launch_problems(options.env)]:
         raise ConfigError.from_problems(problems)
     iteration = None if resumed is None else resumed.iteration
     run_dir = checks.prepare_run_dir(spec.task_id, options.log_dir, options.run_name, iteration)
