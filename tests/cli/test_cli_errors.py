@@ -174,6 +174,13 @@ def test_a_process_ends_with_status_2_and_one_line(start):
     assert err == "treadle: error: --num-envs is -3; allowed: at least 1\n"
 
 
+def test_no_word_of_warp_precedes_an_error_about_a_device(start):
+    process = start("train", TASK, "--device", "cuda:99")
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("treadle: error: --device is 'cuda:99'; allowed here: auto, cpu")
+
+
 @pytest.mark.parametrize("argv", [["list"], ["--help"], ["--version"], ["train", "--help"], ["train", "Ant-Dirct"]])
 def test_what_needs_no_simulation_loads_none(argv):
     program = (

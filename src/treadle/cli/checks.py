@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 
+from treadle.cli.quiet import start_warp
+from treadle.devices import resolve_device
 from treadle.envs import DirectEnvCfg
 from treadle.errors import ConfigError
 from treadle.registry import TaskSpec
@@ -46,9 +48,13 @@ def as_options(problems: Iterable[str], shortcuts: dict[str, str]) -> list[str]:
 def env_problems(cfg: DirectEnvCfg) -> Iterator[str]:
     """Yield one sentence for each value of an environment's configuration that is not allowed."""
     yield from (f"env.{problem}" for problem in cfg.problems())
-    device = cfg.sim.device
-    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device) or (device.startswith("cuda") and device not in _devices()):
-        yield f"env.sim.device is {device!r}; allowed here: {', '.join(['auto', *_devices()])}"
+    if cfg.sim.device in ("auto", "cpu"):
+        return  # without starting Warp
+    start_warp()
+    try:
+        resolve_device(cfg.sim.device)
+    except ConfigError as error:
+        yield f"env.sim.{error}"
 
 
 def launch_problems(cfg: DirectEnvCfg) -> Iterator[str]:
@@ -124,14 +130,3 @@ def _new_run_dir(parent: Path, run_name: str | None) -> Path:
     while path.exists():
         path, count = parent / f"{name}_{count}", count + 1
     return path
-
-
-def _devices() -> list[str]:
-    """Return the devices that both the simulation and the learner can use.
-
-    torch is asked, because Warp writes a warning when there is no driver, and an error has to be one line.
-    """
-    import torch
-
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    return ["cpu", *(["cuda"] if count else []), *(f"cuda:{i}" for i in range(count))]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from treadle.cli.parsing import peek
+from treadle.cli.quiet import start_warp
 from treadle.cli.sizes import sizes_as_errors
 from treadle.errors import ConfigError
 
@@ -89,9 +90,7 @@ def resolve_frontend(options: TrainOptions | PlayOptions, checkpoint: Checkpoint
 @contextlib.contextmanager
 def open_env(spec: TaskSpec, cfg: DirectEnvCfg, frontend: str) -> Iterator[DirectEnv]:
     """Make an environment and close it at the end."""
-    import warp as wp
-
-    wp.config.log_level = wp.LOG_WARNING
+    start_warp()
     env_class = spec.load_env_class(frontend)
     with sizes_as_errors("building the environment"):
         env = env_class(cfg)
