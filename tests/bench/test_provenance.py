@@ -18,7 +18,7 @@ def test_a_run_is_described():
     source = provenance.collect(["bench", "launch", "--out", "a b"], {"rounds": 2}, "cpu", 7)
     assert source["command"] == "treadle bench launch --out 'a b'"
     assert source["versions"]["treadle"] == treadle.__version__
-    assert source["versions"]["warp-lang"] == wp.__version__
+    assert source["versions"]["warp"] == wp.__version__
     assert source["versions"]["python"] == platform.python_version()
     assert source["seed"] == 7
     assert source["config"] == {"rounds": 2}

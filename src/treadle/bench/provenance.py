@@ -20,7 +20,7 @@ import treadle
 
 __all__ = ["collect", "config_digest", "load_average"]
 
-_PACKAGES = ("warp-lang", "numpy", "newton", "mujoco-warp", "torch", "cuda-bindings")
+_PACKAGES = ("numpy", "newton", "mujoco-warp", "torch", "cuda-bindings")
 
 
 def collect(argv: Sequence[str], config: Mapping[str, Any], device: wp.DeviceLike, seed: int) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def load_average() -> list[float]:
 
 def _versions() -> dict[str, str]:
     """Return the versions of what is installed; Treadle itself need not be."""
-    versions = {"treadle": treadle.__version__, "python": platform.python_version()}
+    versions = {"treadle": treadle.__version__, "warp": wp.__version__, "python": platform.python_version()}
     for package in _PACKAGES:
         try:
             versions[package] = metadata.version(package)

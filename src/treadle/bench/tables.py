@@ -1,10 +1,14 @@
-"""Tables as plain text and as Markdown."""
+"""What reports are written as: tables, blocks of pages, JSON files."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-__all__ = ["Table", "replace_block"]
+__all__ = ["Table", "replace_block", "write_json"]
 
 
 @dataclass(frozen=True)
@@ -46,3 +50,16 @@ def replace_block(page: str, name: str, content: str) -> str:
     if not (found and closed):
         raise ValueError(f"no block between {begin!r} and {end!r}")
     return f"{before}{begin}\n{content.strip()}\n{end}{after}"
+
+
+def write_json(path: Path, report: Mapping[str, Any]) -> None:
+    """Write a report with a line per key, and per entry of its long lists, making the folder where it is missing."""
+    parts = []
+    for key, value in report.items():
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            lines = [json.dumps(entry, ensure_ascii=False, allow_nan=False) for entry in value]
+            text = "[\n  " + ",\n  ".join(lines) + "\n ]"
+        parts.append(f" {json.dumps(key)}: {text}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")

@@ -76,6 +76,7 @@ def _launch(args: argparse.Namespace, argv: list[str]) -> int:
     from treadle.bench.launch.cfg import LaunchBenchCfg
     from treadle.bench.launch.plot import require_matplotlib
     from treadle.bench.launch.run import invalid_cells, run_launch_bench
+    from treadle.bench.tables import write_json
 
     cfg = LaunchBenchCfg.quick() if args.quick else LaunchBenchCfg()
     given = {name: getattr(args, name) for name in ("device", "kernels", "threads", "launches", "rounds", "seed")}
@@ -86,8 +87,7 @@ def _launch(args: argparse.Namespace, argv: list[str]) -> int:
     _quieten_warp()
     report = run_launch_bench(cfg, argv, progress=_say)
     folder = args.out or _default_folder("launch", report)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "launch.json").write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_json(folder / "launch.json", report)
     _write_views(report, folder, args)
     for problem in invalid_cells(report):
         _say(f"invalid: {problem}")
@@ -134,14 +134,14 @@ def _soak(args: argparse.Namespace, argv: list[str]) -> int:
     from treadle.bench.soak.cfg import SoakCfg
     from treadle.bench.soak.report import text
     from treadle.bench.soak.run import run_soak
+    from treadle.bench.tables import write_json
 
     cfg = SoakCfg(device=args.device, minutes=args.minutes, seed=args.seed)
     cfg.validate()
     _quieten_warp()
     report = run_soak(cfg, argv, progress=_say)
     folder = args.out or _default_folder("soak", report)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "soak.json").write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_json(folder / "soak.json", report)
     print(json.dumps(report, ensure_ascii=False) if args.json else text(report))
     _say(f"written to {folder}")
     return _INVALID if report["problems"] else 0

@@ -32,7 +32,7 @@ class LaunchBenchCfg:
     """Seed of the inputs and of the confidence intervals."""
     max_step_s: float = 0.2
     """A step that takes longer [s] on the device says nothing about host time and is not measured."""
-    max_group_s: float = 8.0
+    max_group_s: float = 4.0
     """Time [s] for one kernel with one number of threads and launches; fewer rounds are run where it is short."""
 
     @classmethod

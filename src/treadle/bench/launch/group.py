@@ -78,7 +78,8 @@ def measure_group(workload: Workload, launches: int, cfg: LaunchBenchCfg, builde
     try:
         step_s = _pilot(modes["eager"], workload.device)
         if step_s > cfg.max_step_s:
-            reason = f"a step takes {step_s:.2g} s on this device: that says nothing about host time"
+            case = f"{launches} launches with {workload.threads:,} threads"
+            reason = f"{case} take {step_s:.2g} s on this device: that says nothing about host time"
             verdicts = {name: {"status": "not available", "reason": reason} for name in builders}
         else:
             entry |= _time_all(modes, workload.device, launches, step_s, cfg)

@@ -48,8 +48,10 @@ def require_matplotlib() -> None:
 
 def save_plot(report: dict[str, Any], path: Path) -> None:
     """Draw the report and write it in the format of the path's suffix."""
-    figure = draw(report)
-    figure.savefig(path, dpi=110, metadata={"Date": None} if path.suffix == ".svg" else None)
+    from matplotlib import rc_context
+
+    with rc_context({"svg.hashsalt": "treadle"}):  # the same report gives the same file
+        draw(report).savefig(path, dpi=110, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def draw(report: dict[str, Any]) -> Figure:
@@ -64,9 +66,7 @@ def draw(report: dict[str, Any]) -> Figure:
     case = f"{threads:,} thread" + ("" if threads == 1 else "s")
     source = report["provenance"]
     device = source["device"]["name"]
-    figure.suptitle(
-        f"Host time of a kernel launch: {device}, Warp {source['versions'].get('warp-lang', '')}", fontweight="bold"
-    )
+    figure.suptitle(f"Host time of a kernel launch: {device}, Warp {source['versions']['warp']}", fontweight="bold")
     upper.suptitle(f"By mode and kernel: {case}, {launches:,} launches per step, medians", fontsize=10.5)
     panels = upper.subplots(1, len(groups), sharey=True, squeeze=False)[0]
     longest = max((cell[_KEY]["high"] for group in groups for cell in _numbered(group)), default=1.0)

@@ -118,7 +118,7 @@ def _source_line(report: dict[str, Any]) -> str:
     host = f"{source['host']['cpu']}, {source['host']['usable_cores']} cores"
     where = f"{device} on {host}" if source["cuda"] else f"{device}, {source['host']['usable_cores']} cores"
     return (
-        f"Treadle {versions['treadle']}{revision}, Warp {versions.get('warp-lang', '?')}, Python {versions['python']}, "
+        f"Treadle {versions['treadle']}{revision}, Warp {versions['warp']}, Python {versions['python']}, "
         f"{where}, load average {source['host']['load_average'][0]:.1f} to {source['load_average_after'][0]:.1f}, "
         f"{source['utc'][:10]}."
     )
