@@ -38,6 +38,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=20, help="timed steps per mode and round")
     parser.add_argument("--out", type=Path, help="JSON file to write")
     args = parser.parse_args()
+    wp.config.log_level = wp.LOG_WARNING
 
     envs = {mode: _make(args, mode) for mode in MODES}
     device = envs["eager"].device
@@ -124,8 +125,8 @@ def _report(
             ["git", "describe", "--always", "--dirty"], capture_output=True, text=True
         ).stdout.strip(),
         "versions": {
-            name: metadata.version(name)
-            for name in ("treadle", "warp-lang", "newton", "mujoco", "mujoco-warp", "torch")
+            "treadle": treadle.__version__,
+            **{name: metadata.version(name) for name in ("warp-lang", "newton", "mujoco", "mujoco-warp", "torch")},
         },
         "problems": problems,
         "launch": {mode: env.launch_report() for mode, env in envs.items()},
