@@ -146,7 +146,7 @@ def test_what_a_library_launches_is_its_own(tmp_path, monkeypatch):
     assert site.via is not None and site.via[0] == __file__
     assert "use a graph" in site.edit
     assert report.edited_us_per_step == report.host_us_per_step
-    assert "somelib: 1 sites" in str(report)
+    assert "somelib: 1 site, 1 launch" in str(report)
 
 
 def _launches_on(*streams: int | None, device: str = "cuda:0") -> list[str]:
@@ -166,3 +166,23 @@ def test_a_busy_device_is_noted():
     (note,) = _notes(recording, [Step(0, 1)], False, 100.0, 60.0)
     assert "device is busy" in note
     assert _notes(recording, [Step(0, 1)], False, 100.0, 10.0) == []
+
+
+def test_kernels_are_no_host_time():
+    """The CPU runs the kernel within the launch: a large one must not look like a saving."""
+    n = 2_000_000
+    x, out = wp.zeros(n, dtype=float), wp.zeros(n, dtype=float)
+    report = audit(lambda: wp.launch(add, n, inputs=[x, 0.5], outputs=[out]), steps=12)
+    assert report.kernel_us > report.host_us_per_step
+    assert report.step_us > report.kernel_us
+    assert report.between_us < report.step_us
+
+
+def test_graphs_of_the_cpu_run_their_kernels():
+    n = 2_000_000
+    x, out = wp.zeros(n, dtype=float), wp.zeros(n, dtype=float)
+    wp.launch(add, n, inputs=[x, 0.5], outputs=[out])
+    with wp.ScopedCapture(device="cpu") as capture:
+        wp.launch(add, n, inputs=[x, 0.5], outputs=[out])
+    report = audit(lambda: wp.capture_launch(capture.graph), steps=6)
+    assert report.kernel_us > report.host_us_per_step

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import fmean, median
 
 import warp as wp
@@ -70,10 +71,11 @@ def build_report(
     cpu = main_device(recording) == "cpu"
     costs = {place: _SiteCosts(calls, measured, cpu) for place, calls in by_place.items() if place.kind != "sync"}
     calibrated = sum(cost.calibrated for cost in costs.values())
-    slowdown = sum(cost.packing for cost in costs.values() if cost.calibrated) / calibrated if calibrated else 1.0
+    slowdown = sum(cost.host for cost in costs.values() if cost.calibrated) / calibrated if calibrated else 1.0
     sites = [_site(by_place[place], cost, min(max(slowdown, 1.0), _MAX_SLOWDOWN)) for place, cost in costs.items()]
     reports = tuple(sorted(sites, key=lambda site: -site.host_us))
     host_us = sum(site.host_us for site in reports)
+    kernel_us = sum(cost.kernels for cost in costs.values())
     syncs = tuple(_sync(calls) for place, calls in by_place.items() if place.kind == "sync")
     step_us, wait_us = _step_time(recording, steps, measured, syncs)
     return AuditReport(
@@ -86,8 +88,8 @@ def build_report(
         syncs=syncs,
         step_us=step_us,
         wait_us=wait_us,
-        kernel_us=sum(cost.kernels for cost in costs.values()),
-        between_us=max(step_us - wait_us - host_us, 0.0),
+        kernel_us=kernel_us,
+        between_us=max(step_us - wait_us - host_us - kernel_us, 0.0),
         host_us_per_step=host_us,
         replay_us_per_step=sum(site.replay_us if site.replayable else site.host_us for site in reports),
         edited_us_per_step=sum(site.replay_us for site in reports),
@@ -110,28 +112,33 @@ class _SiteCosts:
     Args:
         calls: Its events by step.
         measured: What launches cost on this machine.
-        cpu: Whether kernels run within the launch.
+        cpu: Whether kernels run within the launch: then ``host`` is what is left without them.
     """
 
     def __init__(self, calls: list[tuple[Step, list[Event]]], measured: Measured, cpu: bool):
         events = [event for _, launches in calls for event in launches]
-        kind, signatures = events[0].place.kind, events[0].signatures
+        signatures, costs = events[0].signatures, measured.costs
         self.calls = len(events) / len(calls)
-        totals = [sum(event.cost_ns for event in launches) / 1000.0 for _, launches in calls]
-        typical = median(totals) if all(launches for _, launches in calls) else fmean(totals)
-        self.host = max(typical - self.calls * measured.hook_inside_us, _MIN_US * self.calls)
         arrays = sum(signature.kind in ("array", "indexedarray", "buffer") for signature in signatures)
-        costs = measured.costs
-        self.replay_packing = self.calls * costs.replay_us(len(signatures))
-        self.node = self.calls * costs.graph_per_launch
         self.calibrated = self.calls * costs.eager_us(len(signatures) - arrays, arrays) if signatures else 0.0
-        sampled = [event.packing_ns / 1000.0 for event in events if event.packing_ns]
-        self.packing = min(self.calls * median(sampled), self.host) if sampled else min(self.calibrated, self.host)
+        self.replayed = self.calls * costs.replay_us(len(signatures))
+        self.node = self.calls * costs.graph_per_launch
+        totals = [sum(event.cost_ns for event in launches) / 1000.0 for _, launches in calls]
+        whole = median(totals) if all(launches for _, launches in calls) else fmean(totals)
+        whole = max(whole - self.calls * measured.hook_inside_us, _MIN_US * self.calls)
+        self.host = min(whole, self._packing(events, costs)) if cpu else whole
+        self.kernels = whole - self.host
+
+    def _packing(self, events: list[Event], costs: Costs) -> float:
+        """Return what calls cost without their kernels: measured for some of them, else as calibrated."""
+        kind = events[0].place.kind
+        if kind == "graph":
+            nodes = sum(event.size for event in events) / len(events)
+            return self.calls * ((costs.graph or 0.0) + nodes * costs.graph_per_launch)
         if kind == "replay":
-            self.packing = min(self.replay_packing, self.host)
-        if not cpu:
-            self.packing = self.host
-        self.kernels = self.host - self.packing if cpu and kind != "graph" else 0.0
+            return self.replayed
+        sampled = [event.packing_ns / 1000.0 for event in events if event.packing_ns]
+        return self.calls * median(sampled) if sampled else self.calibrated or float("inf")
 
 
 def _site(calls: list[tuple[Step, list[Event]]], cost: _SiteCosts, slowdown: float) -> SiteReport:
@@ -140,15 +147,14 @@ def _site(calls: list[tuple[Step, list[Event]]], cost: _SiteCosts, slowdown: flo
     Args:
         calls: Its events by step.
         cost: What it costs.
-        slowdown: How much dearer packing is in the program than in the calibration, where caches are warm.
+        slowdown: How much dearer launches are in the program than in the calibration, where caches are warm.
     """
     events = [event for _, launches in calls for event in launches]
     first, finding = events[0], classify(calls)
-    is_graph = finding.verdict is Verdict.GRAPH
     fixed = finding.verdict in DONE or first.place.owner != "user"
     fixed = fixed or bool({finding.verdict, *finding.also} & UNREPLAYABLE)
-    replay = cost.host if fixed else min(cost.host, cost.kernels + cost.replay_packing * slowdown)
-    graph = cost.host if is_graph else min(cost.host, cost.kernels + cost.node)
+    replay = cost.host if fixed else min(cost.host, cost.replayed * slowdown)
+    graph = cost.host if finding.verdict is Verdict.GRAPH else min(cost.host, cost.node)
     edit, code = suggest(first.place, first.via, finding)
     return SiteReport(
         file=first.place.file,
@@ -174,15 +180,15 @@ def _site(calls: list[tuple[Step, list[Event]]], cost: _SiteCosts, slowdown: flo
 
 def _sync(calls: list[tuple[Step, list[Event]]]) -> HostSync:
     events = [event for _, syncs in calls for event in syncs]
-    place, count = events[0].place, len(calls)
-    via = events[0].via if place.owner != "user" and events[0].via is not None else place
+    place, caller = events[0].place, events[0].via
     return HostSync(
-        file=via.file,
-        line=via.line,
-        what=place.kernel if via is place else f"{place.kernel} in {place.owner}",
+        file=place.file,
+        line=place.line,
+        what=place.kernel,
         owner=place.owner,
-        per_step=len(events) / count,
-        wait_us=sum(event.cost_ns for event in events) / 1000.0 / count,
+        via=None if caller is None else (caller.file, caller.line),
+        per_step=len(events) / len(calls),
+        wait_us=median(sum(event.cost_ns for event in syncs) / 1000.0 for _, syncs in calls),
     )
 
 
@@ -190,18 +196,21 @@ def _step_time(
     recording: Recording, steps: Sequence[Step], measured: Measured, syncs: Sequence[HostSync]
 ) -> tuple[float, float]:
     """Return the time from step to step without the audit's own, and the share of it in which the host waited."""
-    events, count = recording.events, len(steps)
-    first, last = steps[0].start, steps[-1].start
-    if not events or first >= len(events):
-        return 0.0, 0.0
-    if count > 1 and last < len(events) and last > first:
-        periods, until, hooks = count - 1, events[last].start_ns, events[last].hook_ns
-    else:
-        periods, until, hooks, last = count, recording.end_ns, recording.hook_ns, len(events)
-    own_us = (hooks - events[first].hook_ns) / 1000.0 + (last - first) * measured.hook_outside_us
-    step_us = max((until - events[first].start_ns) / 1000.0 - own_us, 0.0) / periods
-    drain_us = recording.drain_ns / 1000.0 / count if main_device(recording) != "cpu" else 0.0
+    events = recording.events
+    marks = [(step.start, events[step.start].start_ns, events[step.start].hook_ns) for step in steps if _has(step)]
+    if len(marks) < 2:
+        marks.append((len(events), recording.end_ns, recording.hook_ns))
+    periods = [
+        (now[1] - before[1] - now[2] + before[2]) / 1000.0 - (now[0] - before[0]) * measured.hook_outside_us
+        for before, now in pairwise(marks)
+    ]
+    drain_us = recording.drain_ns / 1000.0 / len(steps) if main_device(recording) != "cpu" else 0.0
+    step_us = max(median(periods), 0.0) if periods else 0.0
     return step_us + drain_us, sum(sync.wait_us for sync in syncs) + drain_us
+
+
+def _has(step: Step) -> bool:
+    return step.stop > step.start
 
 
 def _sureness(recording: Recording, steps: Sequence[Step]) -> str:
@@ -212,7 +221,7 @@ def _sureness(recording: Recording, steps: Sequence[Step]) -> str:
     if count == len(runs):
         return f"all {count} steps have the same {launches} launches"
     lengths = sorted(sum(place.kind != "sync" for place in run) for run in runs)
-    return f"{count} of {len(runs)} steps have the same {launches} launches; they have {lengths[0]} to {lengths[-1]}"
+    return f"{count} of {len(runs)} steps have the same {launches} launches; all have {lengths[0]} to {lengths[-1]}"
 
 
 def _graph_us(recording: Recording, steps: Sequence[Step], sites: Sequence[SiteReport], costs: Costs) -> float | None:
@@ -229,18 +238,18 @@ def _graph_us(recording: Recording, steps: Sequence[Step], sites: Sequence[SiteR
 
 def _graph_breaks(sites: Sequence[SiteReport], syncs: Sequence[HostSync]) -> tuple[str, ...]:
     """Say what is in the way of a graph, the program's own first."""
-    found = [f"{sync.where}: {sync.what} reads or waits on the host" for sync in syncs]
+    found = [f"{sync.where}: {sync.what} reads or waits on the host{_from(sync.via)}" for sync in syncs]
     for site in sorted(sites, key=lambda site: site.owner != "user"):
         verdicts = {site.verdict, *site.also}
-        whose = "" if site.owner == "user" else f" (in {site.owner})"
+        whose = _from(site.via)
         if verdicts & GRAPH_BREAKS:
-            found.append(f"{site.where}: {site.kernel}{whose}: {site.describe}")
+            found.append(f"{site.where}: {site.kernel}: {site.describe}{whose}")
         elif Verdict.SCALAR in verdicts:
-            found.append(f"{site.where}: {site.kernel}{whose}: {site.describe}; a graph would freeze it")
+            found.append(f"{site.where}: {site.kernel}: {site.describe}; a graph would freeze it{whose}")
         elif site.verdict is Verdict.ALTERNATING and not site.steady:
             found.append(
-                f"{site.where}: {site.kernel}{whose}: {site.describe} alternate from step to step: swap an even number "
-                "of times in a graph, or copy"
+                f"{site.where}: {site.kernel}: {site.describe} alternate from step to step: swap an even number of "
+                f"times in a graph, or copy{whose}"
             )
     return tuple(found)
 
@@ -248,6 +257,10 @@ def _graph_breaks(sites: Sequence[SiteReport], syncs: Sequence[HostSync]) -> tup
 def _is_transient(event: Event, steps: Sequence[Step]) -> bool:
     begin = steps[0].start
     return any(root is not None and root.owns and root.when >= begin for _, root in event.births.values())
+
+
+def _from(via: tuple[str, int] | None) -> str:
+    return "" if via is None else f", called from {via[0]}:{via[1]}"
 
 
 def _notes(recording: Recording, steps: Sequence[Step], cpu: bool, step_us: float, wait_us: float) -> list[str]:
@@ -267,7 +280,7 @@ def _notes(recording: Recording, steps: Sequence[Step], cpu: bool, step_us: floa
     transient = sum(event.place.kind == "launch" and _is_transient(event, steps) for event in events) / len(steps)
     if transient:
         notes.append(
-            f"{transient:g} launches per step use arrays that are allocated in the step: a graph keeps their memory "
+            f"{transient:.4g} launches per step use arrays that are allocated in the step: a graph keeps their memory "
             "for as long as it lives"
         )
     if recording.other_threads:

@@ -36,8 +36,14 @@ def draw(report: AuditReport, path: Path) -> None:
     axes.set_xlabel("host time per step [µs], estimates")
     more = f", the {len(sites)} most expensive of {len(report.sites)} sites" if len(report.sites) > len(sites) else ""
     axes.set_title(
-        f"{Path(report.program.partition(' ')[0]).name}: {report.host_us_per_step:.0f} µs of launches per step{more}",
+        f"{_title(report.program)}: {report.host_us_per_step:.0f} µs of launches per step{more}",
         fontsize=9,
     )
     axes.legend(fontsize=8)
     figure.savefig(path)
+
+
+def _title(program: str) -> str:
+    """Return the program's name and the start of its arguments."""
+    name, space, args = program.partition(" ")
+    return f"{Path(name).name}{space}{args}"[:60]

@@ -90,7 +90,7 @@ class SiteReport:
     also: tuple[Verdict, ...]
     """Other findings."""
     host_us: float
-    """Host time per step, estimated from the median over calls; on the CPU kernels run within it."""
+    """Host time per step, the median over steps, without the kernels that the CPU runs within a launch."""
     replay_us: float
     """The same with replayed launches, after the edit where one is needed. As now where replay is impossible."""
     graph_us: float
@@ -135,6 +135,8 @@ class HostSync:
     line: int
     what: str
     owner: str
+    via: tuple[str, int] | None
+    """For a package's line: file and line of the program's call that led there."""
     per_step: float
     wait_us: float
     """Time per step."""
@@ -168,7 +170,7 @@ class AuditReport:
     wait_us: float
     """Time of that in which the host waited for the device."""
     kernel_us: float
-    """Time of the launches in which kernels ran, on the CPU, estimated; 0 on a GPU."""
+    """Time within launches in which the CPU ran kernels: in no other figure but ``step_us``. 0 on a GPU."""
     between_us: float
     """Rest of the time from step to step: Python between the launches. A graph skips what it holds of that, too."""
     host_us_per_step: float

@@ -65,9 +65,7 @@ def _table(report: AuditReport) -> list[str]:
 
 def _cells(site: SiteReport) -> tuple[str, ...]:
     return (
-        f"{site.host_us:.1f}",
-        f"{site.replay_us:.1f}",
-        f"{site.graph_us:.1f}",
+        *(f"{us:.1f}" if us < 1000.0 else f"{us:.0f}" for us in (site.host_us, site.replay_us, site.graph_us)),
         f"{site.calls_per_step:.3g}",
         _tail(f"{short_path(site.file)}:{site.line}", 36),
         _head_of(_kernel_name(site.kernel), 26),
@@ -85,8 +83,10 @@ def _summary(report: AuditReport) -> list[str]:
     now = report.host_us_per_step
     graphs = sum(site.calls_per_step for site in report.sites if site.verdict is Verdict.GRAPH)
     held = sum(site.graph_launches for site in report.sites)
-    launches = f"{report.launches_per_step:.4g} launches"
-    rows = [("now", now, f"{launches} and {graphs:.3g} graphs of {held:.4g} launches" if graphs else launches)]
+    count = _count(report.launches_per_step, "launch")
+    if graphs:
+        count += f" and {_count(graphs, 'graph')} of {_count(held, 'launch')}"
+    rows = [("now", now, count)]
     if any(site.owner == "user" and site.verdict not in DONE for site in report.sites):
         rows.append(_row("replay, sites that are ready", now, report.replay_us_per_step))
         rows.append(_row("replay, after the edits below", now, report.edited_us_per_step))
@@ -96,15 +96,18 @@ def _summary(report: AuditReport) -> list[str]:
     lines = [f"host time of launches, of {report.step_us:.0f} us from one step to the next (estimates):"]
     lines += [f"  {name:<34} {us:>10.1f} us   {saved}" for name, us, saved in rows]
     if report.kernel_us:
-        lines.append(
-            f"  of each, {report.kernel_us:.1f} us are the kernels themselves: the CPU runs them in the launch"
-        )
+        lines.append(f"the kernels, which the CPU runs within the launches: {report.kernel_us:.0f} us in addition")
     lines.append(
         f"Python around the launches: {report.between_us:.0f} us; a graph skips that of the calls that it holds"
     )
     if report.wait_us:
         lines.append(f"waiting for, or reading from, the device: {report.wait_us:.0f} us")
     return lines
+
+
+def _count(number: float, what: str) -> str:
+    ending = "" if number == 1 else "es" if what.endswith("ch") else "s"
+    return f"{number:.4g} {what}{ending}"
 
 
 def _row(name: str, now: float, after: float) -> tuple[str, float, str]:
@@ -122,7 +125,7 @@ def _libraries(report: AuditReport) -> list[str]:
             by_caller[(site.owner, site.via)].append(site)
     for (owner, via), sites in sorted(by_caller.items(), key=lambda item: -sum(site.host_us for site in item[1])):
         calls, host = sum(site.calls_per_step for site in sites), sum(site.host_us for site in sites)
-        line = f"  {owner}: {len(sites)} sites, {calls:g} launches, {host:.1f} us"
+        line = f"  {owner}: {_count(len(sites), 'site')}, {_count(calls, 'launch')}, {host:.1f} us"
         if via is not None:
             line += f", from {short_path(via[0])}:{via[1]}: {source_line(*via)}"
         lines.append(line)
