@@ -68,7 +68,8 @@ class Checkpoint:
     seed: int
     """Seed of the environment."""
     rng: dict[str, torch.Tensor] = field(default_factory=dict)
-    """States of torch's random number generators: ``"cpu"`` and, of a run on a GPU, ``"cuda"``."""
+    """States of torch's random number generators, ``"cpu"`` and, of a run on a GPU, ``"cuda"``; and ``"env"``, that of
+    each environment, int32, shape (num_envs,), which older files do not have."""
 
 
 def save(path: Path, checkpoint: Checkpoint) -> None:

@@ -18,6 +18,7 @@ from treadle.rl.health import bad_losses, bad_parameters, diverged, environment_
 from treadle.rl.interrupt import StopRequest, StopTraining
 from treadle.rl.logger import Progress, TreadleLogger, prints_to_log
 from treadle.rl.plain import from_json, to_json
+from treadle.rl.random_states import random_states, restore_env_random_state, restore_random_states
 
 if TYPE_CHECKING:
     from treadle.rl.wrapper import RslRlVecEnvWrapper
@@ -142,7 +143,7 @@ class TreadleRunner(OnPolicyRunner):
                 total_timesteps=int(self.logger.tot_timesteps),
                 total_time=float(self.logger.tot_time),
                 seed=int(env.cfg.seed),
-                rng=_rng_states(self.device),
+                rng=random_states(env, self.device),
             ),
         )
         self.last_checkpoint = self._good_checkpoint = Path(path)
@@ -154,7 +155,8 @@ class TreadleRunner(OnPolicyRunner):
         """Load a checkpoint to train on from it.
 
         A learning rate that differs from the one in the checkpoint's configuration is a new choice and is used;
-        otherwise the one that the schedule had reached is.
+        otherwise the one that the schedule had reached is. The environment is reset and goes on with the random numbers
+        of the checkpoint; where that is not possible, it is seeded anew, with a warning.
 
         Args:
             path: A checkpoint file or a run directory.
@@ -184,9 +186,18 @@ class TreadleRunner(OnPolicyRunner):
             self.current_learning_iteration = loaded.iteration
             self.logger.tot_timesteps = loaded.total_timesteps
             self.logger.tot_time = loaded.total_time
-            _restore_rng_states(loaded.rng, self.device)
+            self._restore_random_states(loaded)
         self._apply_new_learning_rate(loaded)
         return {}
+
+    def _restore_random_states(self, loaded: ckpt.Checkpoint) -> None:
+        env = self.env.unwrapped
+        # Another seed than that of the first run, whose draws it would repeat.
+        fresh_seed = (int(env.cfg.seed) + self.num_completed) % 2**31
+        reason = restore_env_random_state(env, loaded.rng, fresh_seed)
+        restore_random_states(loaded.rng, self.device)
+        if reason is not None:
+            _log.warning("%s: the environments are seeded with %d", reason, fresh_seed)
 
     def _apply_new_learning_rate(self, loaded: ckpt.Checkpoint) -> None:
         stored = from_json(loaded.agent_cfg, self.agent_cfg)
@@ -230,16 +241,3 @@ def _check_fit(env: RslRlVecEnvWrapper, cfg: OnPolicyRunnerCfg) -> None:
         )
     if problems:
         raise ConfigError.from_problems(problems)
-
-
-def _rng_states(device: str) -> dict[str, torch.Tensor]:
-    states = {"cpu": torch.get_rng_state()}
-    if torch.device(device).type == "cuda":
-        states["cuda"] = torch.cuda.get_rng_state(device)
-    return states
-
-
-def _restore_rng_states(states: dict[str, torch.Tensor], device: str) -> None:
-    torch.set_rng_state(states["cpu"])
-    if "cuda" in states and torch.device(device).type == "cuda":
-        torch.cuda.set_rng_state(states["cuda"], device)
