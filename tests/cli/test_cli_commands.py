@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from point_mass import TASK, WIDE_TASK
+from point_mass import TASK, WIDE_TASK, PointMassEnv
 
 from treadle import __version__
 from treadle.cli import main
@@ -137,6 +138,18 @@ def test_play_says_when_no_episode_finished(capsys):
     out = capsys.readouterr().out
     assert "return: unknown, no episode finished in 1 steps" in out
     assert "episodes: 0 finished, 16 unfinished" in out
+
+
+def test_play_says_when_the_solver_overflowed(capsys, monkeypatch):
+    assert train("--max-iterations", "1") == 0
+    physics = SimpleNamespace(describe_overflow=lambda: "2 of 16 environments overflowed a solver buffer")
+    monkeypatch.setattr(PointMassEnv, "physics", physics, raising=False)
+    capsys.readouterr()
+    assert main(["play", TASK, "--checkpoint", "run", "--num-steps", "1"]) == 0
+    line = "warning: contacts were dropped: 2 of 16 environments overflowed a solver buffer\n"
+    assert capsys.readouterr().out.endswith(line)
+    assert main(["play", TASK, "--checkpoint", "run", "--num-steps", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["overflow"] == physics.describe_overflow()
 
 
 def test_play_prints_json_alone_and_is_reproducible(capsys):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import point_mass
 import pytest
 import torch
 from point_mass import PointMassEnv, PointMassEnvCfg, PointMassRunnerCfg
 
-from treadle.rl import Policy, evaluate
+from treadle import registry
+from treadle.rl import CheckpointError, Policy, evaluate
 from treadle.rl import checkpoint as ckpt
 
 
@@ -23,6 +28,7 @@ def test_a_number_of_steps_counts_finished_and_unfinished_episodes(env):
         "std_return": pytest.approx(torch.tensor(result.returns).std(correction=0).item(), rel=1e-4),
         "mean_episode_length": 20,
         "num_steps": 30,
+        "overflow": None,
     }
 
 
@@ -30,6 +36,12 @@ def test_an_episode_that_did_not_finish_gives_no_return(env):
     summary = evaluate(env, still, num_steps=5).summary()
     assert (summary["finished_episodes"], summary["unfinished_episodes"]) == (0, 16)
     assert summary["mean_return"] is None
+
+
+def test_an_overflow_of_the_solver_is_reported(env):
+    env.physics = SimpleNamespace(describe_overflow=lambda: "2 of 16 environments overflowed a solver buffer")
+    result = evaluate(env, still, num_steps=1)
+    assert result.summary()["overflow"] == result.overflow == "2 of 16 environments overflowed a solver buffer"
 
 
 def test_returns_are_those_of_a_hand_count():
@@ -67,3 +79,37 @@ def test_a_policy_has_the_shape_of_its_checkpoint_and_is_deterministic(make_runn
     assert torch.equal(policy(obs), policy(obs))
     sampling = Policy(loaded, stochastic=True)
     assert not torch.equal(sampling(obs), sampling(obs))
+
+
+@dataclass(kw_only=True)
+class TanhRunnerCfg(PointMassRunnerCfg):
+    """A learner with a field of its own, which decides how the network is built."""
+
+    squash: bool = False
+
+    def to_rsl_rl(self):
+        cfg = super().to_rsl_rl()
+        if self.squash:
+            cfg["actor"]["activation"] = "tanh"
+        return cfg
+
+
+def test_a_policy_is_built_by_its_tasks_own_class(make_runner, tmp_path, monkeypatch):
+    runner = make_runner(TanhRunnerCfg(squash=True))
+    runner.learn(1)
+    loaded = ckpt.load(tmp_path)
+    with pytest.raises(CheckpointError, match=r"no field 'squash'.*; task 'Test-PointMass' is not registered here"):
+        Policy(loaded)
+    obs = {"policy": torch.randn(16, 4)}
+    expected = runner.get_inference_policy()(obs)
+    assert torch.equal(Policy(loaded, agent_cfg=TanhRunnerCfg())(obs), expected)
+    spec = registry.TaskSpec(
+        task_id=point_mass.TASK,
+        env_cfg="point_mass:PointMassEnvCfg",
+        agent_cfg=f"{__name__}:TanhRunnerCfg",
+        frontends={"torch": "point_mass:PointMassEnv"},
+    )
+    monkeypatch.setattr(registry, "_tasks", {**registry._all_tasks(), spec.task_id: spec})
+    policy = Policy(loaded)
+    assert torch.equal(policy(obs), expected)
+    assert isinstance(policy.agent_cfg, TanhRunnerCfg)

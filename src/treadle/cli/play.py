@@ -148,3 +148,5 @@ def _print_result(result: dict[str, Any]) -> None:
     else:
         print(f"return: unknown, no episode finished in {steps} steps")
     print(f"episodes: {finished} finished, {unfinished} unfinished after {steps} steps")
+    if result["overflow"] is not None:
+        print(f"warning: contacts were dropped: {result['overflow']}")

@@ -27,6 +27,9 @@ class Evaluation:
     """Episodes that had begun, were to be counted, and had not finished at the end."""
     num_steps: int = 0
     """Environment steps made, in each environment."""
+    overflow: str | None = None
+    """Which buffers of the solver overflowed and how to enlarge them. Contacts were dropped then, and the returns are
+    those of another simulation; ``None`` if none did."""
 
     def summary(self) -> dict[str, Any]:
         """Return the numbers as plain data. Means are ``None`` when no episode finished."""
@@ -38,6 +41,7 @@ class Evaluation:
             "std_return": statistics.pstdev(self.returns) if finished else None,
             "mean_episode_length": statistics.mean(self.lengths) if finished else None,
             "num_steps": self.num_steps,
+            "overflow": self.overflow,
         }
 
 
@@ -76,4 +80,6 @@ def evaluate(
         to_count -= counted.long()
         returns[done], lengths[done] = 0.0, 0
     result.unfinished = int(((lengths > 0) & (to_count > 0)).sum())
+    physics = getattr(env, "physics", None)  # an environment from elsewhere may have none
+    result.overflow = None if physics is None else physics.describe_overflow()
     return result

@@ -8,6 +8,8 @@ import torch
 from rsl_rl.utils import resolve_class
 from tensordict import TensorDict
 
+from treadle.errors import ConfigError, UnknownNameError
+from treadle.registry import task_spec
 from treadle.rl.checkpoint import Checkpoint, CheckpointError
 from treadle.rl.plain import from_json
 from treadle.rl_cfg import OnPolicyRunnerCfg
@@ -27,14 +29,22 @@ class Policy:
         checkpoint: A loaded checkpoint.
         device: Device to run on.
         stochastic: Whether actions are sampled, as in training, instead of being the mean.
+        agent_cfg: A configuration of the class that the stored one has; the task's own when ``None``.
 
     Raises:
-        CheckpointError: The stored configuration and the stored network disagree.
+        CheckpointError: The stored configuration does not fit that class, or the stored network.
     """
 
-    def __init__(self, checkpoint: Checkpoint, *, device: str = "cpu", stochastic: bool = False):
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        device: str = "cpu",
+        stochastic: bool = False,
+        agent_cfg: OnPolicyRunnerCfg | None = None,
+    ):
         self.stochastic = stochastic
-        self.agent_cfg: OnPolicyRunnerCfg = from_json(checkpoint.agent_cfg, OnPolicyRunnerCfg())
+        self.agent_cfg: OnPolicyRunnerCfg = _stored_cfg(checkpoint, agent_cfg)
         """The learner's configuration as it was in training."""
         self._device = device
         self._model = self._build(checkpoint).to(device).eval()
@@ -62,3 +72,18 @@ class Policy:
                 f"the policy stored for task {checkpoint.task!r} does not match its stored configuration"
             ) from error
         return model
+
+
+def _stored_cfg(checkpoint: Checkpoint, default: OnPolicyRunnerCfg | None) -> OnPolicyRunnerCfg:
+    """Read the stored configuration as the class of ``default``, else of the task, else of this package."""
+    hint = ""
+    if default is None:
+        try:
+            default = task_spec(checkpoint.task).load_agent_cfg()
+        except UnknownNameError:
+            default = OnPolicyRunnerCfg()
+            hint = f"; task {checkpoint.task!r} is not registered here, import the module that does it"
+    try:
+        return from_json(checkpoint.agent_cfg, default)
+    except ConfigError as error:
+        raise CheckpointError(f"the stored configuration of the learner cannot be read: {error}{hint}") from error
