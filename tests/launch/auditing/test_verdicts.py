@@ -174,8 +174,7 @@ def test_kernels_are_no_host_time():
     x, out = wp.zeros(n, dtype=float), wp.zeros(n, dtype=float)
     report = audit(lambda: wp.launch(add, n, inputs=[x, 0.5], outputs=[out]), steps=12)
     assert report.kernel_us > report.host_us_per_step
-    assert report.step_us > report.kernel_us
-    assert report.between_us < report.step_us
+    assert report.between_us < report.kernel_us
 
 
 def test_graphs_of_the_cpu_run_their_kernels():

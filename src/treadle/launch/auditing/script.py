@@ -159,6 +159,10 @@ class _Run:
         notes = []
         if len(steps) < self._steps:
             notes.append(f"the program ended after {len(found)} steps, of which {len(steps)} are reported")
+        if isinstance(self._finder, LoopFinder):
+            notes.append(
+                "if this is not the step that you mean, name it: --step-function MODULE:QUALNAME or --step-at FILE:LINE"
+            )
         measured = Measured(measure_costs(main_device(recording)), *measure_hook_us())
         report = build_report(self._program, recording, steps, self._finder.describe(), measured, notes)
         return Outcome(report, "", status)
