@@ -8,7 +8,7 @@ import warp as wp
 
 from treadle.launch.errors import LaunchError
 from treadle.launch.modes import LaunchContract
-from treadle.launch.record import Dim, LaunchCall, LaunchRecord, extents, is_empty
+from treadle.launch.record import Dim, LaunchCall, LaunchRecord, argument_index, extents, is_empty
 from treadle.launch.stats import SiteStats
 
 if TYPE_CHECKING:
@@ -37,20 +37,17 @@ class BoundLaunch:
             stream: CUDA stream of this call; ``None`` takes the device's current stream.
         """
         record = self.record
-        capturing = self._captures.open
-        if capturing is not None:
-            capturing.add_source(self)
-        if record is None or self._runtime.tape is not None or (capturing is not None and capturing.probing):
-            new = self._cache.launch_unrecorded(self._call._replace(stream=stream), self._stats)
-            self.record = new or record
+        if (
+            record is None
+            or self._verifies
+            or self._captures.open is not None
+            or self._runtime.tape is not None
+            or record.loaded.hashers is not record.module.hashers
+            or (record.volatile and not self._trusts)
+        ):
+            self._launch_with_care(stream)
             return
-        if self._verifies:
-            record.verify(self._cache.name)
-        if capturing is not None or (record.volatile and not self._trusts):
-            record.refresh(record.args, record.dim)
-        record.stats.replayed += 1
-        if capturing is not None:
-            self._cache.note(record)
+        self._stats.replayed += 1
         record.command.launch(stream)
 
     def set_dim(self, dim: Dim) -> None:
@@ -75,8 +72,8 @@ class BoundLaunch:
         Raises:
             LaunchError: The kernel has no such argument, or the shape changes and ``dim`` is not given.
         """
-        index = self._index_of(name)
         call = self._call
+        index = argument_index(call.kernel, name)
         self._check_shape(name, call.args[index], value, dim)
         call = call._replace(args=[*call.args[:index], value, *call.args[index + 1 :]])
         if self.record is not None:
@@ -89,16 +86,29 @@ class BoundLaunch:
         if dim is not None:
             self.set_dim(dim)
 
+    def _launch_with_care(self, stream: wp.Stream | None) -> None:
+        """Launch where there is no record, or something to be looked at."""
+        record, log = self.record, self._captures.open
+        if log is not None:
+            log.add_source(self)
+        probing = log is not None and log.probing
+        if record is None or probing or self._runtime.tape is not None or record.module.changed:
+            new = self._cache.launch_unrecorded(self._call._replace(stream=stream), self._stats)
+            self.record = new or record
+            return
+        if self._verifies:
+            record.verify(self._cache.name)
+        if log is not None or not self._trusts:
+            record.refresh(record.args, record.dim)
+        self._stats.replayed += 1
+        if log is not None:
+            self._cache.note(record)
+        record.command.launch(stream)
+
     def release(self) -> None:
         """Drop the recorded command; the next call records again. The bound arguments stay bound."""
         self.record = None
         self._captures.outdate(self)
-
-    def _index_of(self, name: str) -> int:
-        names = [parameter.label for parameter in self._call.kernel.adj.args]
-        if name not in names:
-            raise LaunchError(f"kernel {self._call.kernel.key!r} has no argument {name!r}; allowed: {', '.join(names)}")
-        return names.index(name)
 
     def _check_shape(self, name: str, old: Any, new: Any, dim: Dim | None) -> None:
         recorded, received = getattr(old, "shape", None), getattr(new, "shape", None)

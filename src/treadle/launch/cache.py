@@ -10,8 +10,10 @@ import warp as wp
 
 from treadle.launch.bound import BoundLaunch
 from treadle.launch.captured import CaptureLog
+from treadle.launch.errors import LaunchError
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
-from treadle.launch.record import Dim, LaunchCall, LaunchRecord, extents, is_empty
+from treadle.launch.record import Dim, LaunchCall, LaunchRecord, argument_index, extents, is_empty
+from treadle.launch.signature import ArgumentSignature
 from treadle.launch.stats import LaunchStats, SiteStats
 
 __all__ = ["LaunchCache"]
@@ -75,6 +77,11 @@ class LaunchCache:
         stream: wp.Stream | None = None,
         block_dim: int | None = None,
         max_blocks: int = 0,
+        dynamic: tuple[str, ...] = (),
+        adjoint: bool = False,
+        adj_inputs: Sequence[Any] = (),
+        adj_outputs: Sequence[Any] = (),
+        record_tape: bool = True,
     ) -> None:
         """Launch a kernel, as ``wp.launch`` would, from its record where there is one.
 
@@ -87,27 +94,74 @@ class LaunchCache:
             stream: CUDA stream of this call, not remembered; ``None`` takes the device's current stream at each call.
             block_dim: Threads per block.
             max_blocks: Most blocks; 0 for no limit.
+            dynamic: Names of arguments that are meant to change. Patching them is not counted against the site, and the
+                ``debug`` contract allows it. With ``trusted``, nothing else makes a changed argument reach the kernel.
+            adjoint: Whether to launch the adjoint kernel. Such a launch is never recorded: each call goes through
+                ``wp.launch``.
+            adj_inputs: Adjoint inputs.
+            adj_outputs: Adjoint outputs.
+            record_tape: Whether an active ``wp.Tape`` sees the launch.
 
         Raises:
+            LaunchError: The kernel has no argument of a name in ``dynamic``; or a graph of the CPU is being captured,
+                and an argument is an array of another library.
             StaleArgumentError: ``debug`` contract, and an argument is not what was recorded at this site.
         """
         if type(dim) is not int and type(dim) is not tuple:
             dim = extents(dim)
         record = self._records.get((kernel, site))
         log = self.captures.open
-        if record is None or self._runtime.tape is not None or (log is not None and log.probing):
-            self._launch_unrecorded(LaunchCall(kernel, dim, [*inputs, *outputs], site, stream, block_dim, max_blocks))
-            return
-        if not (self._trusts and dim == record.dim):
+        if (
+            record is None
+            or log is not None
+            or adjoint
+            or self._runtime.tape is not None
+            or record.loaded.hashers is not record.module.hashers
+            or not (
+                (self._trusts and not dynamic and dim == record.dim)
+                or (not self._verifies and record.unchanged([*inputs, *outputs], dim, block_dim, max_blocks))
+            )
+        ):
             args = [*inputs, *outputs]
-            if self._verifies or not record.unchanged(args, dim, block_dim, max_blocks):
-                if not self._refresh(record, dim, args, block_dim, max_blocks):
-                    self._launch_unrecorded(LaunchCall(kernel, dim, args, site, stream, block_dim, max_blocks))
-                    return
+            call = LaunchCall(kernel, dim, args, site, stream, block_dim, max_blocks, dynamic)
+            if adjoint or not record_tape:
+                call = call._replace(
+                    adjoint=adjoint, adj_inputs=adj_inputs, adj_outputs=adj_outputs, record_tape=record_tape
+                )
+            self._launch_with_care(record, call)
+            return
         record.stats.replayed += 1
-        if log is not None:
-            self.note(record)
         record.command.launch(stream)
+
+    def launch_tiled(
+        self,
+        kernel: wp.Kernel,
+        dim: Dim,
+        inputs: Sequence[Any] = (),
+        outputs: Sequence[Any] = (),
+        *,
+        block_dim: int | None,
+        **options: Any,
+    ) -> None:
+        """Launch one block of threads for each element of a grid, as ``wp.launch_tiled`` would.
+
+        Args:
+            kernel: A ``@wp.kernel`` function.
+            dim: Up to three extents of the grid.
+            inputs: Input arguments.
+            outputs: Output arguments.
+            block_dim: Threads per block; ``None`` for the device's default. On the CPU it is 1 unless
+                ``wp.config.enable_cpu_blocks`` is on.
+            options: As for :meth:`launch`.
+
+        Raises:
+            LaunchError: The grid has more than three extents.
+        """
+        grid = extents(dim)
+        if len(grid) > 3:
+            raise LaunchError(f"a tiled launch of {kernel.key!r} takes up to three extents, received {grid}")
+        threads = _block_threads(self.device, block_dim)
+        self.launch(kernel, (*grid, threads), inputs, outputs, block_dim=threads, **options)
 
     def bind(
         self,
@@ -119,16 +173,24 @@ class LaunchCache:
         site: Hashable = None,
         block_dim: int | None = None,
         max_blocks: int = 0,
+        dynamic: tuple[str, ...] = (),
     ) -> BoundLaunch:
         """Return a callable that launches the kernel with these arguments: the cheapest replay there is.
 
         Nothing is launched here. The arguments are those of :meth:`launch`; without a site, the statistics count the
-        bound launches of a kernel together. The caller owns what is returned, and with
-        it the arguments.
+        bound launches of a kernel together. The caller owns what is returned, and with it the arguments.
+
+        An argument is changed with :meth:`BoundLaunch.set`. One that is named in ``dynamic`` may also change behind its
+        identity (a struct, a vector, a tensor) under the ``debug`` contract.
+
+        Raises:
+            LaunchError: The kernel has no argument of a name in ``dynamic``.
         """
+        for name in dynamic:
+            argument_index(kernel, name)
         stats = self._site_stats(kernel, "bound" if site is None else site)
         dim = dim if isinstance(dim, int) else extents(dim)
-        call = LaunchCall(kernel, dim, [*inputs, *outputs], site, None, block_dim, max_blocks)
+        call = LaunchCall(kernel, dim, [*inputs, *outputs], site, None, block_dim, max_blocks, dynamic)
         bound = BoundLaunch(self, call, stats)
         self._bound.add(bound)
         return bound
@@ -164,13 +226,16 @@ class LaunchCache:
     def note(self, record: LaunchRecord) -> None:
         """Note a launch of the graph that is being captured."""
         assert self.captures.open is not None
+        self._refuse_foreign_arrays(record.kernel, record.args)
         self.captures.open.note(self.name, record.kernel, record.site, record.args, record.declared, self, record.dim)
+        self.captures.open.depends_on(record.module)
 
     def note_call(self, call: LaunchCall) -> None:
         """Note a launch that has no record."""
         assert self.captures.open is not None
         declared = [parameter.type for parameter in call.kernel.adj.args]
         self.captures.open.note(self.name, call.kernel, call.site, call.args, declared, self, call.dim)
+        self.captures.open.keep((call.adj_inputs, call.adj_outputs))
 
     def record(self, call: LaunchCall, stats: SiteStats) -> LaunchRecord:
         """Record a launch without issuing it."""
@@ -188,7 +253,9 @@ class LaunchCache:
         if log is not None and log.probing:
             self.note_call(call)
             return None
-        if self._mode is LaunchMode.EAGER or self.tape_active:
+        if log is not None:
+            self._refuse_foreign_arrays(call.kernel, call.args)
+        if self._mode is LaunchMode.EAGER or self.tape_active or call.adjoint:
             stats.eager += 1
             call.issue(self.device)
             if log is not None:
@@ -200,16 +267,42 @@ class LaunchCache:
         record.command.launch(call.stream)
         return record
 
-    def _refresh(self, record: LaunchRecord, dim: Dim, args: list[Any], block_dim: int | None, max_blocks: int) -> bool:
+    def _launch_with_care(self, record: LaunchRecord | None, call: LaunchCall) -> None:
+        """Launch whatever is not seen at once to be the recorded call."""
+        log = self.captures.open
+        probing = log is not None and log.probing
+        if record is None or probing or call.adjoint or self.tape_active or not self._refresh(record, call):
+            self._launch_unrecorded(call)
+            return
+        record.stats.replayed += 1
+        if log is not None:
+            self.note(record)
+        record.command.launch(call.stream)
+
+    def _refresh(self, record: LaunchRecord, call: LaunchCall) -> bool:
         """Make a record fit the arguments of a call; return False where it has to be recorded again."""
-        if is_empty(dim):
+        if is_empty(call.dim) or record.module.changed:
             return False
+        record.declare_dynamic(call.dynamic)
+        if self._trusts and not record.dynamic and call.dim == record.dim:
+            return True
         if self._verifies:
-            record.verify(self.name, args)
-        if not record.matches_layout(args, block_dim, max_blocks):
+            record.verify(self.name, call.args)
+        if not record.matches_layout(call.args, call.block_dim, call.max_blocks):
             return False
-        record.refresh(args, dim)
+        record.refresh(call.args, call.dim)
         return True
+
+    def _refuse_foreign_arrays(self, kernel: wp.Kernel, args: Sequence[Any]) -> None:
+        """Refuse, while the CPU captures, what Warp can't put into a graph there: it knows its own arrays only."""
+        if self.device.is_cuda:
+            return
+        for parameter, value in zip(kernel.adj.args, args, strict=False):
+            if ArgumentSignature.of(value, parameter.type).kind == "buffer":
+                raise LaunchError(
+                    f"argument {parameter.label!r} of kernel {kernel.key!r} is a {type(value).__name__}: a graph of "
+                    f"the CPU takes arrays of Warp only, for example wp.from_torch(...)"
+                )
 
     def _launch_unrecorded(self, call: LaunchCall) -> None:
         stats = self._site_stats(call.kernel, call.site)
@@ -225,3 +318,12 @@ class LaunchCache:
         if stats is None:
             stats = self.stats.sites[key] = SiteStats(kernel=kernel.key, site=site, owner=self.name)
         return stats
+
+
+def _block_threads(device: wp.Device, block_dim: int | None) -> int:
+    """Return the number of threads of a block, as Warp resolves it; a bad one is Warp's to refuse."""
+    if block_dim is None or block_dim <= 0:
+        return 1 if device.is_cpu else 256
+    if device.is_cpu and block_dim <= 1024 and not wp.config.enable_cpu_blocks:
+        return 1
+    return block_dim

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import warp as wp
 
 from treadle.launch.errors import StaleArgumentError
+from treadle.launch.modules import LoadedModule
 from treadle.launch.record import Dim, extents
 from treadle.launch.signature import ArgumentSignature, is_constant, is_struct, leaves
 
@@ -70,6 +71,7 @@ class CapturedLaunches:
         self._launches: list[_CapturedLaunch] = []
         self._alive: list[Any] = []
         self._sources: set[object] = set()
+        self._modules: list[LoadedModule] = []
         self._changeable: dict[int, tuple[Any, Any, object]] = {}
 
     def note(
@@ -105,6 +107,16 @@ class CapturedLaunches:
             for value, declared in pairs:
                 if type(value) is not wp.array and not is_constant(value):
                     self._changeable[id(value)] = (value, declared, _fingerprint(value, declared))
+
+    def depends_on(self, module: LoadedModule) -> None:
+        """Remember the code that a launch of the graph runs."""
+        if not any(module.executable is known.executable for known in self._modules):
+            self._modules.append(module)
+
+    @property
+    def reloaded(self) -> bool:
+        """Whether a module of the graph has other code now: its options changed, or it was unloaded."""
+        return any(module.changed for module in self._modules)
 
     def keep(self, thing: object) -> None:
         """Keep something alive for as long as the graph lives."""

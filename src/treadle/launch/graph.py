@@ -256,7 +256,7 @@ class GraphCache:
 
     def _outdated(self, entry: _GraphEntry, signatures: tuple[ArgumentSignature, ...]) -> bool:
         assert entry.launches is not None
-        if entry.launches.outdated or signatures != entry.inputs:
+        if entry.launches.outdated or signatures != entry.inputs or entry.launches.reloaded:
             return True
         return self._contract is LaunchContract.CHECKED and entry.launches.moved()
 

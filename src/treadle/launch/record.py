@@ -5,27 +5,25 @@ from __future__ import annotations
 import ctypes
 import operator
 from collections.abc import Hashable, Sequence
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import warp as wp
 
 from treadle.launch.errors import LaunchError, StaleArgumentError
+from treadle.launch.modules import LoadedModule
 from treadle.launch.signature import ArgumentSignature, is_constant, is_scalar, is_struct
 from treadle.launch.stats import SiteStats
 
-__all__ = ["Dim", "LaunchCall", "LaunchRecord", "extents", "is_empty"]
+__all__ = ["Dim", "LaunchCall", "LaunchRecord", "argument_index", "extents", "is_empty"]
 
 Dim = int | Sequence[int]
 
 _is = operator.is_
 _descriptor = operator.attrgetter("ctype")
-_NO_ARRAY = SimpleNamespace(ctype=None)
-"""Stands in for arguments that are no arrays where descriptors are compared."""
 
 
 class LaunchCall(NamedTuple):
-    """What a launch is called with."""
+    """What a launch is called with. Adjoint launches are never recorded."""
 
     kernel: wp.Kernel
     dim: Dim
@@ -34,6 +32,11 @@ class LaunchCall(NamedTuple):
     stream: wp.Stream | None
     block_dim: int | None
     max_blocks: int
+    dynamic: tuple[str, ...] = ()
+    adjoint: bool = False
+    adj_inputs: Sequence[Any] = ()
+    adj_outputs: Sequence[Any] = ()
+    record_tape: bool = True
 
     def issue(self, device: wp.Device, *, record_cmd: bool = False) -> wp.Launch | None:
         """Launch through ``wp.launch``, or record there. A recorded launch has no stream: it belongs to one call."""
@@ -45,6 +48,10 @@ class LaunchCall(NamedTuple):
             stream=None if record_cmd else self.stream,
             block_dim=self.block_dim,
             max_blocks=self.max_blocks,
+            adjoint=self.adjoint,
+            adj_inputs=self.adj_inputs,
+            adj_outputs=self.adj_outputs,
+            record_tape=self.record_tape,
             record_cmd=record_cmd,
         )
 
@@ -68,8 +75,13 @@ class LaunchRecord:
         "declared",
         "descriptors",
         "dim",
+        "dynamic",
+        "dynamic_names",
         "kernel",
+        "known",
+        "loaded",
         "max_blocks",
+        "module",
         "signatures",
         "site",
         "stats",
@@ -89,15 +101,31 @@ class LaunchRecord:
             raise LaunchError(
                 f"kernel {call.kernel.key!r} can't be recorded: Warp returned no command for dim={call.dim}"
             )
+        self.module = LoadedModule(self.command)
+        self.loaded = self.module.module
+        self.dynamic_names: tuple[str, ...] = ()
+        self.dynamic: frozenset[int] = frozenset()
+        self.declare_dynamic(call.dynamic)
         stats.recorded += 1
         # Of a generic kernel, the command holds the instance for these argument types.
         self.declared = [parameter.type for parameter in self.command.kernel.adj.args]
         self.signatures: list[ArgumentSignature] | None = None
         self.volatile: dict[int, ArgumentSignature] = {}
-        self.arrays: list[Any] = [_NO_ARRAY] * len(self.args)
-        self.descriptors: list[Any] = [None] * len(self.args)
+        self.arrays: dict[int, wp.array] = {}
+        self.known: dict[int, Any] = {}
+        self.descriptors: list[Any] = []
         for index, value in enumerate(self.args):
             self._note(index, value)
+
+    def declare_dynamic(self, names: tuple[str, ...]) -> None:
+        """Remember the arguments that are meant to change.
+
+        Raises:
+            LaunchError: The kernel has no argument of that name.
+        """
+        if names != self.dynamic_names:
+            self.dynamic = frozenset(argument_index(self.kernel, name) for name in names)
+            self.dynamic_names = names
 
     def unchanged(self, args: list[Any], dim: Dim, block_dim: int | None, max_blocks: int) -> bool:
         """Return whether a call is seen at once to be the recorded one. The hot path: no Python code per argument."""
@@ -108,7 +136,7 @@ class LaunchRecord:
             and not self.volatile
             and len(args) == len(self.args)
             and all(map(_is, args, self.args))
-            and all(map(_is, map(_descriptor, self.arrays), self.descriptors))
+            and list(map(_descriptor, self.arrays.values())) == self.descriptors  # by identity: they define no equality
         )
 
     def matches_layout(self, args: Sequence[Any], block_dim: int | None, max_blocks: int) -> bool:
@@ -120,14 +148,17 @@ class LaunchRecord:
 
     def refresh(self, args: Sequence[Any], dim: Dim) -> bool:
         """Patch what differs from the recorded arguments into the command; return whether anything did."""
-        patched = self.set_dim(dim)
+        patched, dynamic = self.set_dim(dim), False
         for index, (new, old) in enumerate(zip(args, self.args, strict=True)):
             if self._differs(index, new, old):
                 self.patch(index, new)
-                patched = True
-        if patched:
-            self.stats.patched += 1
-        return patched
+                if index in self.dynamic:
+                    dynamic = True
+                else:
+                    patched = True
+        self.stats.patched += patched
+        self.stats.dynamic += dynamic
+        return patched or dynamic
 
     def set_dim(self, dim: Dim) -> bool:
         """Set the number of threads; return whether it is another one."""
@@ -162,6 +193,8 @@ class LaunchRecord:
         if len(received) != len(self.signatures):
             self._raise_stale(owner, "(count)", len(self.signatures), len(received))
         for index, (recorded, value) in enumerate(zip(self.signatures, received, strict=True)):
+            if index in self.dynamic:
+                continue
             signature = ArgumentSignature.of(value, self.declared[index])
             if signature != recorded:
                 self._raise_stale(owner, self.kernel.adj.args[index].label, recorded, signature)
@@ -169,11 +202,13 @@ class LaunchRecord:
     def _note(self, index: int, value: Any) -> None:
         """Remember by what a change of an argument is to be told."""
         self.volatile.pop(index, None)
-        self.arrays[index], self.descriptors[index] = _NO_ARRAY, None
+        self.arrays.pop(index, None)
+        self.known.pop(index, None)
         if type(value) is wp.array:
-            self.arrays[index], self.descriptors[index] = value, value.ctype
+            self.arrays[index], self.known[index] = value, value.ctype
         elif not (is_constant(value) or is_struct(value) or self._reads_in_place(index, value)):
             self.volatile[index] = ArgumentSignature.of(value, self.declared[index])
+        self.descriptors = list(self.known.values())
 
     def _reads_in_place(self, index: int, value: Any) -> bool:
         """Return whether the command refers to a vector or matrix itself: Warp copies those that it has to convert."""
@@ -184,7 +219,7 @@ class LaunchRecord:
         known = self.volatile.get(index)
         if new is old:
             if known is None:
-                return self.arrays[index].ctype is not self.descriptors[index]
+                return index in self.arrays and self.arrays[index].ctype is not self.known[index]
             return not known.comparable or ArgumentSignature.of(new, self.declared[index]) != known
         if isinstance(new, wp.array) or isinstance(old, wp.array) or is_struct(new):
             return True
@@ -206,6 +241,18 @@ class LaunchRecord:
             recorded=str(recorded),
             received=str(received),
         )
+
+
+def argument_index(kernel: wp.Kernel, name: str) -> int:
+    """Return the position of a kernel's argument.
+
+    Raises:
+        LaunchError: The kernel has no argument of that name.
+    """
+    names = [parameter.label for parameter in kernel.adj.args]
+    if name not in names:
+        raise LaunchError(f"kernel {kernel.key!r} has no argument {name!r}; allowed: {', '.join(names)}")
+    return names.index(name)
 
 
 def extents(dim: Dim) -> tuple[int, ...]:

@@ -33,6 +33,9 @@ class SiteStats:
     patched: int = 0
     """Replays before which an argument or the number of threads was patched."""
 
+    dynamic: int = 0
+    """Replays before which an argument that is declared dynamic was patched."""
+
     @property
     def unstable(self) -> bool:
         """Whether (nearly) every call had to patch or to record again: the site serves several argument sets."""
