@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -200,3 +201,22 @@ def test_what_a_mode_holds_is_freed(monkeypatch):
 
     measure(builders={"eager": modes.eager, "driver": closing})
     assert closed == ["arrays-4"]
+
+
+def test_interrupted_samples_are_taken_again(monkeypatch):
+    """The fourth try counts, whatever happens to it."""
+    switches = iter(range(10**6))
+    usage = SimpleNamespace(getrusage=lambda who: SimpleNamespace(ru_nivcsw=next(switches)), RUSAGE_SELF=0)
+    monkeypatch.setattr(measuring, "resource", usage)
+    taken = []
+    host_us = measuring._host_us
+    monkeypatch.setattr(measuring, "_host_us", lambda *args: (taken.append(1), host_us(*args))[1])
+    result = measure(builders={"eager": modes.eager})
+    assert result["modes"]["eager"]["host_interrupted"] == 1.0
+    assert len(taken) == 4 * (result["rounds"] + 2)
+
+
+def test_undisturbed_samples_are_taken_once(monkeypatch):
+    usage = SimpleNamespace(getrusage=lambda who: SimpleNamespace(ru_nivcsw=7), RUSAGE_SELF=0)
+    monkeypatch.setattr(measuring, "resource", usage)
+    assert measure(builders={"eager": modes.eager})["modes"]["eager"]["host_interrupted"] == 0.0

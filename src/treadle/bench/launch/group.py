@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import math
+import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,10 +32,16 @@ long beside the clock's resolution. A step of 100 launches is far from filling t
 _SAMPLE_S = 0.01
 """Longest sample [s], where a single step is not longer."""
 _MIN_ROUNDS = 4
+_TRIES = 4
+"""A sample during which the system gave the core to another process is taken again, at most this often in all."""
+_RETRIED_S = 0.005
+"""Longest sample [s] that is taken again."""
 
 
 @dataclass
 class _Mode:
+    """A mode with what was measured of it."""
+
     step: ModeStep
     steps: int = 0
     """Steps that were run, warm-up included."""
@@ -43,12 +50,17 @@ class _Mode:
     steady_steps: int = 0
     times: dict[str, list[float]] = field(default_factory=lambda: {"host": [], "completed": []})
     """Microseconds per step, a value per round."""
+    interrupted: dict[str, int] = field(default_factory=lambda: {"host": 0, "completed": 0})
+    """Samples among them that were interrupted."""
 
     def run(self, steps: int) -> None:
         self.steps += steps
         run = self.step.run
         for _ in range(steps):
             run()
+
+
+Sampler = Callable[[_Mode, int, wp.Device], float]
 
 
 def measure_group(workload: Workload, launches: int, cfg: LaunchBenchCfg, builders: Builders) -> dict[str, Any]:
@@ -116,20 +128,31 @@ def _time_all(
     samplers = _samplers(device)
     fits = int(cfg.max_group_s / (step_s * steps * len(modes) * len(samplers)))
     rounds = max(_MIN_ROUNDS, min(cfg.rounds, fits - fits % 2))
-    names = list(modes)
+    names, tries = list(modes), _TRIES if step_s * steps < _RETRIED_S else 1
     with _no_garbage_collection():
         for number in range(-2, rounds):  # the first two are thrown away: caches and clocks settle
             for name in counterbalanced(names, number):
                 for kind, sample in samplers.items():
-                    time_us = sample(modes[name], steps, device)
-                    modes[name].steady_steps += steps
+                    time_us, interrupted = _take(sample, modes[name], steps, device, tries)
                     if number >= 0:
                         modes[name].times[kind].append(time_us)
+                        modes[name].interrupted[kind] += interrupted
     wp.synchronize_device(device)
     return {"rounds": rounds, "steps_per_sample": steps}
 
 
-def _samplers(device: wp.Device) -> dict[str, Callable[[_Mode, int, wp.Device], float]]:
+def _take(sample: Sampler, mode: _Mode, steps: int, device: wp.Device, tries: int) -> tuple[float, bool]:
+    """Return the time of a step [us], and whether the system interrupted each try."""
+    for _ in range(tries):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+        time_us = sample(mode, steps, device)
+        mode.steady_steps += steps
+        if resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw == before:
+            return time_us, False
+    return time_us, True
+
+
+def _samplers(device: wp.Device) -> dict[str, Sampler]:
     """Return what is timed. CPU kernels run inside the launch: issuing a step is completing it."""
     return {"host": _host_us, "completed": _completed_us} if device.is_cuda else {"host": _host_us}
 
@@ -206,6 +229,7 @@ def _summary(mode: _Mode, valid: dict[str, _Mode], launches: int, seed: int) -> 
         per_step = np.asarray(times)
         result[f"{kind}_us_per_step"] = estimate(per_step, seed).as_dict()
         result[f"{kind}_us_per_launch"] = estimate(per_step / launches, seed).as_dict()
+        result[f"{kind}_interrupted"] = round(mode.interrupted[kind] / len(times), 3)
         if "raw" in valid:
             result[f"{kind}_over_raw"] = estimate(per_step / np.asarray(valid["raw"].times[kind]), seed).as_dict()
         result[f"eager_over_{kind}"] = estimate(np.asarray(valid["eager"].times[kind]) / per_step, seed).as_dict()

@@ -10,6 +10,12 @@ __all__ = ["docs_block", "headline", "markdown", "select", "text"]
 
 _USUAL_LAUNCHES = 10
 _DASH = "n/a"
+_BUSY = 0.25
+"""Share of interrupted samples from which on a number is marked."""
+_MARK = (
+    "~: other processes interrupted more than a quarter of these samples, so the number is too large. Measure again on "
+    "an idle machine."
+)
 
 
 def text(report: dict[str, Any]) -> str:
@@ -17,7 +23,7 @@ def text(report: dict[str, Any]) -> str:
     parts = [_source_line(report), *report["notes"]]
     parts += [table.text() for table in _full_tables(report)]
     parts += [table.text() for table in _headline_tables(report, intervals=False)]
-    return "\n\n".join([*parts, *_reasons(report)])
+    return "\n\n".join([*parts, *_marks(parts), *_reasons(report)])
 
 
 def markdown(report: dict[str, Any]) -> str:
@@ -27,6 +33,7 @@ def markdown(report: dict[str, Any]) -> str:
     parts += ["## Medians with 95 % confidence intervals"]
     parts += [table.markdown() for table in _headline_tables(report, intervals=True)]
     parts += ["## All medians", *(table.markdown() for table in _full_tables(report))]
+    parts += _marks(parts)
     if reasons := _reasons(report):
         parts += ["## Not measured", "\n".join(f"* {reason}" for reason in reasons)]
     return "\n\n".join(parts) + "\n"
@@ -36,7 +43,8 @@ def docs_block(report: dict[str, Any]) -> str:
     """Return the tables that the documentation shows."""
     threads, _ = headline(report)
     tables = [*_headline_tables(report, intervals=True), _host_table(report, threads)]
-    return "\n\n".join([_source_line(report), *(table.markdown() for table in tables)])
+    parts = [_source_line(report), *(table.markdown() for table in tables)]
+    return "\n\n".join([*parts, *_marks(parts)])
 
 
 def headline(report: dict[str, Any]) -> tuple[int, int]:
@@ -98,8 +106,17 @@ def _cell(group: dict[str, Any], mode: str, key: str, interval: bool) -> str:
     if key not in cell:
         return _DASH
     number = cell[key]
-    shown = _number(number["median"])
+    shown = _number(number["median"]) + ("~" if cell[f"{_kind(key)}_interrupted"] > _BUSY else "")
     return f"{shown} ({_number(number['low'])} to {_number(number['high'])})" if interval else shown
+
+
+def _kind(key: str) -> str:
+    return "completed" if "completed" in key else "host"
+
+
+def _marks(parts: list[str]) -> list[str]:
+    """Return the explanation of marks where there are any."""
+    return [_MARK] if any("~" in part for part in parts) else []
 
 
 def _number(value: float) -> str:
