@@ -183,7 +183,8 @@ class LaunchWatch:
         if event.captured:
             return
         if device.is_cuda:
-            event.stream = int((stream or device.stream).cuda_stream or 0)
+            handle = (stream or device.stream).cuda_stream
+            event.stream = int(getattr(handle, "value", handle) or 0)  # a number, or a ctypes pointer
         event.dim, event.block_dim = extents(call["dim"]), call["block_dim"]
         parameters = kernel.adj.args
         event.names = tuple(parameter.label for parameter in parameters)
