@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.metadata
+import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from support import cartpole_task
 
 import treadle
 from treadle import registry
+from treadle.envs import DirectEnvCfg
 from treadle.errors import ConfigError, UnknownNameError
 from treadle.registry import TaskSpec, task_spec
 
@@ -99,6 +103,96 @@ def test_every_task_resolves(task_id):
     assert spec.description
     for frontend in spec.frontends:
         assert spec.load_env_class(frontend).task_frontend == frontend
+
+
+class FakeEntryPoint(importlib.metadata.EntryPoint):
+    """An entry point whose distribution has a name."""
+
+    dist = SimpleNamespace(name="some-robots")
+
+
+@pytest.fixture
+def plugins(monkeypatch, tmp_path):
+    """Return a function that installs modules, each with an entry point, for the time of a test."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(registry, "_plugins_loaded", False)
+
+    def install(**sources: str) -> None:
+        for name, source in sources.items():
+            (tmp_path / f"{name}.py").write_text(source)
+        points = [FakeEntryPoint(f"{name}-tasks", name, "treadle.tasks") for name in sources]
+        monkeypatch.setattr(importlib.metadata, "entry_points", lambda *, group: points)
+
+    yield install
+    for name in [path.stem for path in tmp_path.glob("*.py")]:
+        sys.modules.pop(name, None)
+
+
+REGISTER = """
+import treadle
+treadle.list_tasks()  # a module may ask, too
+treadle.register(treadle.TaskSpec(task_id="{task}", env_cfg="a:B", agent_cfg="a:B", frontends={{"torch": "a:B"}}))
+"""
+
+
+def test_plugins_register_tasks_and_a_broken_one_harms_no_other(plugins, caplog):
+    plugins(
+        plugin_a=REGISTER.format(task="Plugin-A"),
+        plugin_b="import no_such_package",
+        plugin_c=REGISTER.format(task="Ant-Direct"),
+        plugin_d="raise SystemExit(3)",
+        plugin_e=REGISTER.format(task="Plugin-E"),
+    )
+    assert {"Plugin-A", "Plugin-E", "Ant-Direct"} <= set(treadle.list_tasks())
+    assert caplog.messages == [
+        "plug-in 'plugin_b-tasks' of some-robots (plugin_b) cannot be loaded: "
+        "ModuleNotFoundError: No module named 'no_such_package'",
+        "plug-in 'plugin_c-tasks' of some-robots (plugin_c) cannot be loaded: "
+        "task 'Ant-Direct' is registered already, by treadle.tasks.ant.cfg:AntDirectEnvCfg",
+        "plug-in 'plugin_d-tasks' of some-robots (plugin_d) cannot be loaded: SystemExit: 3",
+    ]
+    caplog.clear()
+    treadle.list_tasks()
+    assert caplog.messages == [], "each is imported once"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        (
+            "no_such_package.cfg:Cfg",
+            "a registered path is 'no_such_package.cfg:Cfg', and there is no module 'no_such_p",
+        ),
+        ("treadle.errors:Cfg", "a registered path is 'treadle.errors:Cfg', and module 'treadle.errors' has no 'Cfg'"),
+        ("treadle.errors", "a registered path is 'treadle.errors'; allowed: 'package.module:Name'"),
+    ],
+)
+def test_a_wrong_path_is_said(path, message):
+    treadle.register(dataclasses.replace(cartpole_task.SPEC, task_id="Wrong", env_cfg=path))
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        treadle.make("Wrong")
+
+
+@pytest.mark.parametrize(("module", "extra"), [("torch", "rl"), ("newton", "sim")])
+def test_a_missing_extra_is_named(module, extra):
+    code = f"""if True:
+        import sys, treadle
+        sys.modules[{module!r}] = None
+        try:
+            treadle.make("Ant-Direct", num_envs=1, device="cpu")
+        except treadle.ConfigError as error:
+            print(error)
+    """
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    message = f"the environment needs {module}, which is not installed; the extra {extra!r} brings it: pip install "
+    assert result.stdout == message + "'treadle[sim,rl]'\n"
+
+
+@pytest.mark.parametrize("cfg", [DirectEnvCfg(), {"seed": 1}])
+def test_a_configuration_of_another_class_is_refused(cfg):
+    message = f"cfg is a {type(cfg).__name__}; allowed for task Ant-Direct: AntDirectEnvCfg, or a class derived from it"
+    with pytest.raises(ConfigError, match=message):
+        treadle.make("Ant-Direct", cfg=cfg)
 
 
 def test_a_task_of_somebody_else_works_end_to_end():

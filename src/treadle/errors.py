@@ -9,7 +9,21 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["ConfigError", "TreadleError", "UnknownNameError", "did_you_mean"]
+__all__ = ["ConfigError", "TreadleError", "UnknownNameError", "did_you_mean", "missing_extra"]
+
+_EXTRA_OF_MODULE = {
+    "gymnasium": "rl",
+    "matplotlib": "plot",
+    "mujoco": "sim",
+    "mujoco_warp": "sim",
+    "newton": "sim",
+    "rsl_rl": "rl",
+    "tensorboard": "rl",
+    "tensordict": "rl",
+    "torch": "rl",
+    "tyro": "rl",
+}
+"""The extra of the package that brings a module."""
 
 
 class TreadleError(Exception):
@@ -41,6 +55,22 @@ class UnknownNameError(ConfigError):
         """
         names = sorted(allowed)
         super().__init__(f"unknown {kind} {name!r}{did_you_mean(name, names)}; allowed: {', '.join(names) or 'none'}")
+
+
+def missing_extra(error: ModuleNotFoundError, what: str) -> ConfigError | None:
+    """Return an error that says which extra brings a missing module, ``None`` for a module that none brings.
+
+    Args:
+        error: What was raised.
+        what: What needs the module.
+    """
+    module = (error.name or "").partition(".")[0]
+    if (extra := _EXTRA_OF_MODULE.get(module)) is None:
+        return None
+    extras = extra if extra == "plot" else "sim,rl"
+    return ConfigError(
+        f"{what} needs {module}, which is not installed; the extra {extra!r} brings it: pip install 'treadle[{extras}]'"
+    )
 
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:

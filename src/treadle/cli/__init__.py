@@ -6,12 +6,13 @@ A command is imported when it is called, so listing tasks or naming a wrong one 
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Sequence
 
 from treadle import __version__
-from treadle.errors import TreadleError, UnknownNameError
+from treadle.errors import TreadleError, UnknownNameError, missing_extra
 
 __all__ = ["main"]
 
@@ -24,11 +25,6 @@ _COMMANDS = {
 }
 """Module of each command, which has ``run(argv) -> int``, and its line in the help."""
 
-_OPTIONAL_MODULES = frozenset(
-    ("mujoco", "mujoco_warp", "newton", "rsl_rl", "tensorboard", "tensordict", "torch", "tyro")
-)
-"""Modules that the package's extras bring."""
-
 _ERROR = 2
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
@@ -37,7 +33,7 @@ _BROKEN_PIPE = 141
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
-    A user's mistake becomes one line on stderr.
+    A user's mistake becomes one line on stderr, and so does each warning.
 
     Args:
         argv: Command and options; the process's own when ``None``.
@@ -45,21 +41,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         Exit status: 0, 2 after a mistake, 130 after an interruption.
     """
+    warnings = _Warnings()
+    logger = logging.getLogger("treadle")
+    logger.addHandler(warnings)
     try:
         return _dispatch(list(sys.argv[1:] if argv is None else argv))
     except TreadleError as error:
         return _fail(str(error))
     except ModuleNotFoundError as error:
-        module = (error.name or "").partition(".")[0]
-        if module not in _OPTIONAL_MODULES:
+        if (missing := missing_extra(error, "this command")) is None:
             raise
-        return _fail(f"this command needs {module}, which is not installed; pip install 'treadle[sim,rl]' brings it")
+        return _fail(str(missing))
     except KeyboardInterrupt:
         print("treadle: interrupted", file=sys.stderr)
         return _INTERRUPTED
     except BrokenPipeError:  # the reader of our output went away, as in `treadle train TASK --help | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
+    finally:
+        logger.removeHandler(warnings)
+
+
+class _Warnings(logging.Handler):
+    """Prints what the package warns of, each in one line."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a record."""
+        print(f"treadle: warning: {' '.join(record.getMessage().split())}", file=sys.stderr)
 
 
 def _dispatch(argv: list[str]) -> int:
