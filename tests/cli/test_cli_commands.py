@@ -50,10 +50,14 @@ def test_train_writes_a_run_and_says_where_it_is_and_how_to_play_it(capsys):
     out = capsys.readouterr().out
     assert out.startswith(f"task: {TASK}, torch frontend\nrun directory: run\n")
     assert "device: cpu, 16 environments, seed 3\n" in out
-    assert re.findall(r"^launch: .*$", out, re.MULTILINE) == [
-        "launch: eager (no kernels)",
-        "launch: eager (still no kernels)",
+    assert re.findall(r"^(?:planned launch|launch|iteration \d)", out, re.MULTILINE) == [
+        "planned launch",
+        "launch",
+        "iteration 1",
+        "iteration 2",
     ]
+    assert "\nplanned launch: eager (no kernels)\n" in out
+    assert "\nlaunch: eager (still no kernels)\niteration 1/2" in out
     assert len(re.findall(r"^iteration \d/2 \| return .* steps/s .*$", out, re.MULTILINE)) == 2
     assert "finished 2 iterations: mean return" in out
     assert "checkpoint: run/model_1.pt\n" in out
@@ -61,6 +65,15 @@ def test_train_writes_a_run_and_says_where_it_is_and_how_to_play_it(capsys):
     assert json.loads(Path("run/params/env.json").read_text())["seed"] == 3
     assert json.loads(Path("run/params/agent.json").read_text())["max_iterations"] == 2
     assert list(Path("run").glob("events.out.tfevents*"))
+
+
+def test_what_runs_is_printed_even_if_it_is_what_was_planned(capsys, monkeypatch):
+    monkeypatch.setattr(PointMassEnv, "launch_report", lambda self: "launch: graph")
+    assert train("--max-iterations", "2") == 0
+    assert re.findall(r"^.*launch: graph$", capsys.readouterr().out, re.MULTILINE) == [
+        "planned launch: graph",
+        "launch: graph",
+    ]
 
 
 def test_options_reach_the_configurations(capsys):

@@ -147,12 +147,13 @@ def test_a_wrong_option_of_play(fails, argv, message):
 
 
 def test_list_takes_no_other_option(fails):
-    assert fails("list", "--jsn") == "unknown option '--jsn' of 'treadle list'; allowed: --json"
+    assert fails("list", "--jsn") == "unknown option '--jsn' of 'treadle list'; allowed: --import, --json"
 
 
 def test_a_missing_library_is_one_line(fails, monkeypatch):
     monkeypatch.setitem(sys.modules, "tyro", None)
-    assert "needs tyro, which is not installed" in fails("train", TASK)
+    message = "this command needs tyro, which is not installed; the extra 'rl' brings it: pip install 'treadle[sim,rl]'"
+    assert fails("train", TASK) == message
 
 
 def test_other_errors_are_not_hidden(monkeypatch):

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 
+from treadle.cli.imports import import_modules, split_imports
 from treadle.errors import ConfigError
 from treadle.registry import list_tasks, task_spec
 
 __all__ = ["run"]
 
-_HELP = """usage: treadle list [--json]
+_HELP = """usage: treadle list [--import MODULE] [--json]
 
 List the tasks with their frontends.
 
 options:
-  -h, --help  show this help
-  --json      print JSON"""
+  -h, --help       show this help
+  --import MODULE  import a module that registers tasks first
+  --json           print JSON"""
 
 
 def run(argv: list[str]) -> int:
@@ -27,8 +29,10 @@ def run(argv: list[str]) -> int:
     if "-h" in argv or "--help" in argv:
         print(_HELP)
         return 0
+    modules, argv = split_imports(argv)
     if unknown := [arg for arg in argv if arg != "--json"]:
-        raise ConfigError(f"unknown option {unknown[0]!r} of 'treadle list'; allowed: --json")
+        raise ConfigError(f"unknown option {unknown[0]!r} of 'treadle list'; allowed: --import, --json")
+    import_modules(modules)
     specs = [task_spec(task_id) for task_id in list_tasks()]
     if argv:
         tasks = [{"id": s.task_id, "frontends": sorted(s.frontends), "description": s.description} for s in specs]

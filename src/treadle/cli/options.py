@@ -29,7 +29,10 @@ class _CommonOptions:
 
 @dataclass(kw_only=True)
 class TrainOptions(_CommonOptions):
-    """Train a policy with PPO. Every field of the task's and of the learner's configuration is an option."""
+    """Train a policy with PPO. Every field of the task's and of the learner's configuration is an option.
+
+    --import MODULE, anywhere, imports a module that registers tasks first.
+    """
 
     num_envs: int | None = None
     """Number of environments. Short for --env.scene.num-envs."""
@@ -53,7 +56,10 @@ class TrainOptions(_CommonOptions):
 
 @dataclass(kw_only=True)
 class PlayOptions(_CommonOptions):
-    """Play a trained policy, with the configuration that its checkpoint stores, and measure it."""
+    """Play a trained policy, with the configuration that its checkpoint stores, and measure it.
+
+    --import MODULE, anywhere, imports a module that registers tasks first.
+    """
 
     checkpoint: str | None = None
     """Checkpoint file, or a run directory, whose newest checkpoint is taken. Required."""

@@ -11,6 +11,7 @@ import types
 import typing
 from typing import Any, Literal, TypeVar, Union
 
+from treadle.cli.imports import import_modules, split_imports
 from treadle.errors import ConfigError
 from treadle.registry import TaskSpec, list_tasks, task_spec
 
@@ -23,7 +24,7 @@ _BOX = str.maketrans("╭╮╰╯│─", "      ")
 
 
 def split_task(command: str, argv: list[str], summary: str) -> tuple[TaskSpec | None, list[str]]:
-    """Take the task's id off the front of a command's arguments.
+    """Import what ``--import`` names, and take that and the task's id out of a command's arguments.
 
     Returns:
         The task and the remaining arguments; ``None`` instead of the task after general help was printed.
@@ -31,9 +32,12 @@ def split_task(command: str, argv: list[str], summary: str) -> tuple[TaskSpec | 
     Raises:
         ConfigError: There is no id, or no such task.
     """
+    modules, argv = split_imports(argv)
+    import_modules(modules)
     tasks = ", ".join(list_tasks())
     if argv and argv[0] in ("-h", "--help"):
-        print(f"usage: treadle {command} TASK [OPTIONS]\n\n{summary}\n\ntasks: {tasks}\n")
+        print(f"usage: treadle {command} [--import MODULE] TASK [OPTIONS]\n\n{summary}\n\ntasks: {tasks}\n")
+        print("--import MODULE, also in the current directory, imports a module that registers tasks of your own.")
         print(f"'treadle {command} TASK --help' describes all options; a task's defaults are among them.")
         return None, []
     if not argv or argv[0].startswith("-"):

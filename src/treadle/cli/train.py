@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from treadle.cli.imports import split_imports
 from treadle.cli.parsing import parse, peek, split_task
 from treadle.cli.sizes import sizes_as_errors
 from treadle.errors import ConfigError
@@ -33,6 +34,7 @@ class _Plan:
     spec: TaskSpec
     frontend: str
     options: TrainOptions
+    modules: list[str]
     resume_from: Path | None
     resumed: Checkpoint | None
     run_dir: Path
@@ -47,10 +49,11 @@ def run(argv: list[str]) -> int:
     Raises:
         TreadleError: An option, a configuration value or a checkpoint cannot be used.
     """
+    modules, _ = split_imports(argv)
     spec, argv = split_task("train", argv, _SUMMARY)
     if spec is None:
         return 0
-    plan = _plan(spec, argv)
+    plan = _plan(spec, argv, modules)
     try:
         return _train(plan)
     finally:
@@ -58,7 +61,7 @@ def run(argv: list[str]) -> int:
             plan.run_dir.rmdir()
 
 
-def _plan(spec: TaskSpec, argv: list[str]) -> _Plan:
+def _plan(spec: TaskSpec, argv: list[str], modules: list[str]) -> _Plan:
     """Read the options over the defaults, which a resumed run takes from its checkpoint, and check everything."""
     from treadle.cli import checks
     from treadle.cli.common import apply_short_options, resolve_frontend, stored_cfg
@@ -84,7 +87,13 @@ def _plan(spec: TaskSpec, argv: list[str]) -> _Plan:
     iteration = None if resumed is None else resumed.iteration
     run_dir = checks.prepare_run_dir(spec.task_id, options.log_dir, options.run_name, iteration)
     return _Plan(
-        spec=spec, frontend=frontend, options=options, resume_from=resume_from, resumed=resumed, run_dir=run_dir
+        spec=spec,
+        frontend=frontend,
+        options=options,
+        modules=modules,
+        resume_from=resume_from,
+        resumed=resumed,
+        run_dir=run_dir,
     )
 
 
@@ -143,15 +152,15 @@ def _train(plan: _Plan) -> int:
 
 
 class _Reporter:
-    """Prints a line per iteration, and how kernels are launched whenever that changed."""
+    """Prints a line per iteration, and how kernels are launched: as planned, as they are, and whenever that changes."""
 
     def __init__(self, env: DirectEnv, quiet: bool):
         self.last: Progress | None = None
         self._env = env
         self._quiet = quiet
-        self._launch_report = env.launch_report()
+        self._launch_report = ""
         self._started = time.monotonic()
-        print(self._launch_report, flush=True)
+        print(f"planned {env.launch_report()}", flush=True)
 
     @property
     def elapsed_s(self) -> float:
@@ -195,7 +204,7 @@ def _print_end(plan: _Plan, runner: TreadleRunner, reporter: _Reporter) -> None:
     if checkpoint is None:
         print("no iteration was completed, so no checkpoint was written")
         return
-    task, file = shlex.quote(plan.spec.task_id), shlex.quote(str(checkpoint))
+    task, file = shlex.join([plan.spec.task_id, *(f"--import={m}" for m in plan.modules)]), shlex.quote(str(checkpoint))
     print(f"checkpoint: {checkpoint}")
     if runner.interrupted:
         done_before = 0 if plan.resumed is None else plan.resumed.iteration + 1
