@@ -180,7 +180,7 @@ def test_report_is_text_and_json():
         "allocated in step: out",
         "wp.array.numpy() reads or waits on the host",
         "-> launches.launch(add, N, [self.x, 0.5], [self.out])",
-        "-> bound.set('s', 0.01 * self.count)",
+        "-> launches.launch(add, N, [self.x, 0.01 * self.count], [self.out], dynamic=('s',))",
     ):
         assert expected in text
     loaded = json.loads(report.to_json())

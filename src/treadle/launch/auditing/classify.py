@@ -76,8 +76,6 @@ def _conditions(calls: _SiteCalls, events: list[Event]) -> list[Verdict]:
         found.append(Verdict.CAPTURED)
     if any(event.taped or event.adjoint for event in events):
         found.append(Verdict.TAPE)
-    if any(event.tiled for event in events):
-        found.append(Verdict.TILED)
     if len({len(launches) for _, launches in calls}) > 1:
         found.append(Verdict.CONDITIONAL)
     if not recurs(calls, [[event.kernel for event in launches] for _, launches in calls]):

@@ -16,13 +16,12 @@ _INSTEAD = {
     Verdict.STABLE: "replay it",
     Verdict.ALTERNATING: "replay it, with a site for each argument set",
     Verdict.VIEW: "make the view once and keep it, then replay it",
-    Verdict.SCALAR: "keep the value in device memory, or bind the launch and set the value, then replay it",
+    Verdict.SCALAR: "replay it, and name what is meant to change; for a graph, keep the value in device memory",
     Verdict.TRANSIENT: "allocate the array once, outside of the step, then replay it",
     Verdict.POINTER: "copy into one array that stays, then replay it",
     Verdict.DIM: "launch the largest dim with a bound that the kernel checks, or bind the launch and use set_dim",
     Verdict.KERNEL: "make the kernel once, outside of the step, then replay it",
     Verdict.CONDITIONAL: "replay it; for a graph, let the kernel decide, from device memory, what is to be done",
-    Verdict.TILED: "put it into a graph: wp.launch_tiled is not recorded",
     Verdict.CAPTURED: "capture once and keep the graph, as scope.graphs.run(...) does",
     Verdict.TAPE: "capture forward and backward together: launches on a tape are not replayed",
     Verdict.REPLAYED: "",
@@ -60,23 +59,25 @@ def source_line(file: str, line: int) -> str:
 def _replacement(call: ast.Call | None, finding: Finding) -> list[str]:
     """Return the lines that could stand in the place of a launch."""
     verdict = finding.verdict
-    if verdict in (Verdict.TILED, Verdict.CAPTURED, Verdict.TAPE):
+    if verdict in (Verdict.CAPTURED, Verdict.TAPE):
         return ['scope.graphs.run("step", step)']
     arguments = _arguments(call)
     if arguments is None:
         return ["launches.launch(kernel, dim, inputs, outputs)"]
+    name = _function_name(call)
     if verdict is Verdict.SCALAR:
-        lines = [f"bound = launches.bind({arguments})  # once"]
-        for change in finding.changes:
-            if change.verdict is Verdict.SCALAR and "." not in change.name:
-                lines.append(f"bound.set({change.name!r}, {_expression(call, finding, change) or '...'})")
-        return [*lines, "bound()"]
-    if verdict is Verdict.DIM:
+        changing = [change.name.partition(".")[0] for change in finding.changes if change.verdict is Verdict.SCALAR]
+        return [f"launches.{name}({arguments}, dynamic={tuple(dict.fromkeys(changing))!r})"]
+    if verdict is Verdict.DIM and name == "launch":
         dim = _keywords(call).get("dim", "dim")
         return [f"bound = launches.bind({arguments})  # once", f"bound.set_dim({dim})", "bound()"]
     if verdict is Verdict.ALTERNATING:
-        return [f"launches.launch({arguments}, site={_site(call, finding)})"]
-    return [f"launches.launch({arguments})"]
+        return [f"launches.{name}({arguments}, site={_site(call, finding)})"]
+    return [f"launches.{name}({arguments})"]
+
+
+def _function_name(call: ast.Call | None) -> str:
+    return "launch_tiled" if call is not None and ast.unparse(call.func).endswith("launch_tiled") else "launch"
 
 
 def _site(call: ast.Call | None, finding: Finding) -> str:

@@ -69,7 +69,6 @@ class Event:
     """Whether the launch became part of a graph instead of running."""
     taped: bool = False
     adjoint: bool = False
-    tiled: bool = False
     size: int = 0
     """Launches in the graph that was launched."""
 

@@ -36,8 +36,6 @@ class Verdict(enum.Enum):
     """The kernel object is made anew each time."""
     CONDITIONAL = "not in every step"
     """The number of launches differs between steps."""
-    TILED = "tiled"
-    """``wp.launch_tiled``, which is not recorded."""
     CAPTURED = "captured"
     """A launch that goes into a graph, which is captured in the step."""
     TAPE = "on a tape"
@@ -48,7 +46,7 @@ REPLAYABLE = frozenset((Verdict.STABLE, Verdict.ALTERNATING))
 """What replays as it is."""
 DONE = frozenset((Verdict.REPLAYED, Verdict.GRAPH))
 """What is as fast as it gets on its own."""
-UNREPLAYABLE = frozenset((Verdict.TILED, Verdict.CAPTURED, Verdict.TAPE))
+UNREPLAYABLE = frozenset((Verdict.CAPTURED, Verdict.TAPE))
 """What the launch cache does not replay."""
 GRAPH_BREAKS = frozenset((Verdict.CONDITIONAL, Verdict.KERNEL, Verdict.DIM, Verdict.POINTER))
 """What a graph can't hold before it is edited. A changing scalar is frozen in it."""

@@ -64,26 +64,24 @@ def frames_above(frame: FrameType | None, root: FrameType | None) -> Iterator[Fr
         frame = frame.f_back
 
 
-def find_places(frames: list[FrameType], kernel: str, kind: Any) -> tuple[Place, Place | None, bool]:
-    """Return where a launch stands, the program's line that led there, and whether ``wp.launch_tiled`` is between.
+def find_places(frames: list[FrameType], kernel: str, kind: Any) -> tuple[Place, Place | None]:
+    """Return where a launch stands, and the program's line that led there where that is another one.
 
     Frames of Warp's own launching functions and of Treadle's launch layer are passed over.
     """
-    tiled = False
     place: Place | None = None
     for frame in frames:
         code = frame.f_code
         if place is None:
-            tiled |= code.co_name == "launch_tiled"
             if code.co_filename != _WARP_CORE and not _in_layer(frame):
                 place = place_of(frame, kernel, kind)
                 if place.owner == "user":
-                    return place, None, tiled
+                    return place, None
         else:
             caller = place_of(frame, "", "caller")
             if caller.owner == "user":
-                return place, caller, tiled
-    return place or place_of(frames[0], kernel, kind), None, tiled
+                return place, caller
+    return place or place_of(frames[0], kernel, kind), None
 
 
 def place_of(frame: FrameType, kernel: str, kind: Any) -> Place:

@@ -155,8 +155,8 @@ class LaunchWatch:
         if call["record_cmd"]:
             return original(*args, **kwargs)
         frames = self._frames()
-        place, via, tiled = find_places(frames, kernel_key, "launch")
-        event = Event(place, started, via=via, tiled=tiled)
+        place, via = find_places(frames, kernel_key, "launch")
+        event = Event(place, started, via=via)
         self._describe(event, call)
         if event.device == "cpu" and not event.captured and self._is_sampled(place):
             before = _clock()
@@ -203,7 +203,7 @@ class LaunchWatch:
             return original(*args, **kwargs)
         started, frames = _clock(), self._frames()
         command = args[0]
-        place, via, _ = find_places(frames, command.kernel.key, "replay")
+        place, via = find_places(frames, command.kernel.key, "replay")
         event = Event(place, started, via=via, device=command.device.alias, captured=bool(command.device.is_capturing))
         return self._note(event, frames, lambda: original(*args, **kwargs))
 
@@ -213,7 +213,7 @@ class LaunchWatch:
         started, frames = _clock(), self._frames()
         graph = args[0] if args else kwargs["graph"]
         size = self._graphs.get(graph, 0)
-        place, via, _ = find_places(frames, f"graph of {size} launches" if size else "graph", "graph")
+        place, via = find_places(frames, f"graph of {size} launches" if size else "graph", "graph")
         event = Event(place, started, via=via, device=graph.device.alias, size=size)
         return self._note(event, frames, lambda: original(*args, **kwargs))
 
@@ -221,7 +221,7 @@ class LaunchWatch:
         if self._passes():
             return original(*args, **kwargs)
         started, frames = _clock(), self._frames()
-        place, via, _ = find_places(frames, f"wp.{original.__qualname__}()", "sync")
+        place, via = find_places(frames, f"wp.{original.__qualname__}()", "sync")
         return self._note(Event(place, started, via=via), frames, lambda: original(*args, **kwargs))
 
     def _around_begin(self, original: _Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
