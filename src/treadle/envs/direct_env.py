@@ -25,7 +25,7 @@ from treadle.envs.kernels import (
     seed_random_state,
 )
 from treadle.errors import ConfigError, TreadleError
-from treadle.launch import LaunchScope, Pipeline, Stage, torch_stream
+from treadle.launch import LaunchMode, LaunchScope, Pipeline, Stage, torch_stream
 from treadle.scene import Scene
 from treadle.sensors import Sensor
 
@@ -280,11 +280,18 @@ class DirectEnv:
 
     def launch_report(self) -> str:
         """Return one line about how the step runs; graphs are planned until the second step has captured them."""
-        stats = self.scope.stats
-        graphs, islands = self.pipeline.graph_count, len(self.pipeline.islands)
-        planned = " planned" if graphs and not stats.graph_total("captures") else ""
-        parts = [f"launch: {self.scope.mode.value}", f"contract {self.scope.contract.value}"]
-        parts.append(f"{graphs} graph{'s' * (graphs != 1)}{planned} and {islands - graphs} other stages a step")
+        stats, mode = self.scope.stats, self.scope.mode
+        graphs, stages = self.pipeline.graph_count, len(self.pipeline.stages)
+        captured = sum(len(island.stages) for island in self.pipeline.islands if island.break_reason is None)
+        runs = f" -> {'graph' if graphs else 'replay'}" if mode is LaunchMode.AUTO else ""
+        parts = [f"launch: {mode.value}{runs}"]
+        if mode is not LaunchMode.EAGER:
+            parts.append(f"contract {self.scope.contract.value}")
+        if graphs:
+            planned = "" if stats.graph_total("captures") else " planned"
+            parts.append(f"{captured} of {stages} stages in {graphs} graph{'s' * (graphs != 1)}{planned}")
+        else:
+            parts.append(f"{stages} stages")
         if reasons := stats.fallback_reasons():
             parts.append("without a graph: " + "; ".join(sorted(set(reasons.values()))))
         return ", ".join(parts)
