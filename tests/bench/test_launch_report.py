@@ -64,8 +64,13 @@ def test_invalid_cells_have_no_number_anywhere(report):
 
 def test_missing_numbers_have_their_reason_once(report):
     shown = views.text(report)
-    assert shown.count("LaunchCache does not record wp.launch_tiled") == 1
-    assert "not available: islands: a gap between two graphs needs at least 3 launches per step" in shown
+    reason = "not available: islands: a gap between two graphs needs at least 3 launches per step"
+    assert shown.count(reason) == 1
+    views.select(report, kernel="tiled", threads=1, launches=3)[0]["modes"]["raw"] = {
+        "status": "not available",
+        "reason": "it has no tiles",
+    }
+    assert "not available: raw (tiled): it has no tiles" in views.text(report)
 
 
 def test_completed_times_are_shown_for_cuda(report):

@@ -20,7 +20,7 @@ def test_launch_writes_json_table_and_picture(capsys):
     assert main([*QUICK, "--out", "out", "--update-docs", "page.md"]) == 0
     out = capsys.readouterr().out
     assert "Host time per launch [µs], 1 thread" in out
-    assert "not available: bound, bound_set, trusted, checked (tiled): LaunchCache does not record" in out
+    assert "not available: islands: a gap between two graphs needs at least 3 launches per step" in out
     report = json.loads(Path("out/launch.json").read_text())
     assert report["provenance"]["config"]["kernels"] == ["arrays-1", "arrays-4", "tiled"]
     assert report["provenance"]["command"].startswith("treadle bench launch --device cpu")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import warp as wp
@@ -17,7 +18,6 @@ from treadle.launch import LaunchContract, LaunchMode, LaunchScope, Stage
 
 __all__ = ["MODES", "ModeStep", "NotAvailableError", "all_modes"]
 
-_NO_TILES = "LaunchCache does not record wp.launch_tiled"
 _GAP_NEEDS = 3
 
 
@@ -143,11 +143,15 @@ def bound_set(workload: Workload, launches: int) -> ModeStep:
 
 
 def _bind(workload: Workload, launches: int) -> tuple[LaunchScope, wp.array, list[Any]]:
-    if workload.tiled:
-        raise NotAvailableError(_NO_TILES)
     scope, total = _scope(workload, LaunchMode.REPLAY, LaunchContract.CHECKED), workload.new_total()
+    dim: Any = workload.dim
+    block_dim = None
+    if workload.tiled:  # as wp.launch_tiled does: a last extent for the threads of a tile
+        block_dim = workload.block_dim if workload.device.is_cuda else 1
+        dim = (workload.dim, block_dim)
+    bind = scope.launches.bind
     calls = _calls(workload, total, launches)
-    return scope, total, [scope.launches.bind(workload.kernel, workload.dim, *call) for call in calls]
+    return scope, total, [bind(workload.kernel, dim, *call, block_dim=block_dim) for call in calls]
 
 
 def trusted(workload: Workload, launches: int) -> ModeStep:
@@ -161,8 +165,6 @@ def checked(workload: Workload, launches: int) -> ModeStep:
 
 
 def _cached(workload: Workload, launches: int, contract: LaunchContract) -> ModeStep:
-    if workload.tiled:
-        raise NotAvailableError(_NO_TILES)
     scope, total = _scope(workload, LaunchMode.REPLAY, contract), workload.new_total()
     return _replays(scope, _site_runner(scope, workload, _calls(workload, total, launches)), total, launches)
 
@@ -172,6 +174,14 @@ def _site_runner(
 ) -> Callable[[], None]:
     launch, kernel, dim = scope.launches.launch, workload.kernel, workload.dim
     sites = [(first + number, *call) for number, call in enumerate(calls)]
+    if workload.tiled:
+        launch_tiled, block_dim = scope.launches.launch_tiled, workload.block_dim
+
+        def run_tiled() -> None:
+            for site, inputs, outputs in sites:
+                launch_tiled(kernel, dim, inputs, outputs, block_dim=block_dim, site=site)
+
+        return run_tiled
 
     def run() -> None:
         for site, inputs, outputs in sites:
@@ -207,11 +217,7 @@ def _graph_scope(workload: Workload) -> tuple[LaunchScope, wp.array, Callable[[l
     scope = _scope(workload, LaunchMode.AUTO, LaunchContract.CHECKED)
     if not scope.graphs.capturing_allowed:
         raise NotAvailableError(f"{workload.device} can't capture graphs: its memory pool is off")
-
-    def body(calls: list[Any], first: int) -> Callable[[], None]:
-        return _eager_runner(workload, calls) if workload.tiled else _site_runner(scope, workload, calls, first)
-
-    return scope, workload.new_total(), body
+    return scope, workload.new_total(), partial(_site_runner, scope, workload)
 
 
 def driver(workload: Workload, launches: int) -> ModeStep:
