@@ -279,7 +279,7 @@ class DirectEnv:
         return log
 
     def launch_report(self) -> str:
-        """Return one line about how the step runs; graphs are planned until the second step has captured them."""
+        """Return one line about how the step runs; before the second step captures graphs, of what is planned."""
         stats, mode = self.scope.stats, self.scope.mode
         graphs, stages = self.pipeline.graph_count, len(self.pipeline.stages)
         captured = sum(len(island.stages) for island in self.pipeline.islands if island.break_reason is None)
@@ -288,8 +288,7 @@ class DirectEnv:
         if mode is not LaunchMode.EAGER:
             parts.append(f"contract {self.scope.contract.value}")
         if graphs:
-            planned = "" if stats.graph_total("captures") else " planned"
-            parts.append(f"{captured} of {stages} stages in {graphs} graph{'s' * (graphs != 1)}{planned}")
+            parts.append(f"{captured} of {stages} stages in {graphs} graph{'s' * (graphs != 1)}")
         else:
             parts.append(f"{stages} stages")
         if reasons := stats.fallback_reasons():
