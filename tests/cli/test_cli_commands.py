@@ -41,6 +41,8 @@ def test_the_help_of_train_shows_the_fields_with_the_tasks_defaults(capsys):
     for option in ("--num-envs", "--env.sim.dt", "--env.scene.num-envs", "--agent.algorithm.learning-rate", "--resume"):
         assert option in out
     assert re.search(r"--agent\.num-steps-per-env INT.*?\(default: 10\)", out, re.DOTALL)
+    assert "--num-envs INT " in out, "None only says that a short option was not given"
+    assert "--agent.clip-actions {None}|FLOAT" in out
     assert main(["train", "--help"]) == 0
     assert TASK in capsys.readouterr().out
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 from treadle.envs import DirectEnvCfg
 from treadle.rl_cfg import OnPolicyRunnerCfg
@@ -11,19 +11,26 @@ from treadle.rl_cfg import OnPolicyRunnerCfg
 __all__ = ["PlayOptions", "TrainOptions"]
 
 
+def _never_none() -> Any:
+    """Mark an option whose ``None`` only says that it was not given, so that the help shows its type alone."""
+    import tyro
+
+    return tyro.conf.DisallowNone
+
+
 @dataclass(kw_only=True)
 class _CommonOptions:
     """Options of every command that makes an environment."""
 
-    frontend: Literal["warp", "torch"] | None = None
+    frontend: Annotated[Literal["warp", "torch"] | None, _never_none()] = None
     """Frontend that computes the task. Default: warp, or the one that the checkpoint was trained with."""
-    device: str | None = None
+    device: Annotated[str | None, _never_none()] = None
     """auto, cpu, cuda or cuda:N. Short for --env.sim.device."""
-    seed: int | None = None
+    seed: Annotated[int | None, _never_none()] = None
     """Seed of the environment and of the learner."""
-    launch_mode: Literal["eager", "replay", "graph", "auto"] | None = None
+    launch_mode: Annotated[Literal["eager", "replay", "graph", "auto"] | None, _never_none()] = None
     """How kernels are launched. Short for --env.launch.mode."""
-    launch_contract: Literal["checked", "trusted", "debug"] | None = None
+    launch_contract: Annotated[Literal["checked", "trusted", "debug"] | None, _never_none()] = None
     """How replayed launches verify their arguments. Short for --env.launch.contract."""
 
 
@@ -34,15 +41,15 @@ class TrainOptions(_CommonOptions):
     --import MODULE, anywhere, imports a module that registers tasks first.
     """
 
-    num_envs: int | None = None
+    num_envs: Annotated[int | None, _never_none()] = None
     """Number of environments. Short for --env.scene.num-envs."""
-    max_iterations: int | None = None
+    max_iterations: Annotated[int | None, _never_none()] = None
     """Iterations to make; with --resume, iterations to make in addition. Short for --agent.max-iterations."""
-    log_dir: str | None = None
+    log_dir: Annotated[str | None, _never_none()] = None
     """Run directory. Default: logs/rsl_rl/TASK/DATE_TIME[_RUN_NAME]."""
-    run_name: str | None = None
+    run_name: Annotated[str | None, _never_none()] = None
     """Appended to the name of the default run directory."""
-    resume: str | None = None
+    resume: Annotated[str | None, _never_none()] = None
     """Go on from a checkpoint file or the newest one of a run directory; without a value, of --log-dir if it has one,
     else of the task's newest run. The configuration stored there is the default of all other options, except the
     device."""
@@ -61,13 +68,13 @@ class PlayOptions(_CommonOptions):
     --import MODULE, anywhere, imports a module that registers tasks first.
     """
 
-    checkpoint: str | None = None
+    checkpoint: Annotated[str | None, _never_none()] = None
     """Checkpoint file, or a run directory, whose newest checkpoint is taken. Required."""
     num_envs: int = 16
     """Number of environments."""
-    num_episodes: int | None = None
+    num_episodes: Annotated[int | None, _never_none()] = None
     """Episodes to finish, shared evenly between the environments. Default: one in each environment."""
-    num_steps: int | None = None
+    num_steps: Annotated[int | None, _never_none()] = None
     """Environment steps to make, instead of a number of episodes."""
     stochastic: bool = False
     """Sample actions as in training instead of taking their mean."""

@@ -9,7 +9,7 @@ import io
 import re
 import types
 import typing
-from typing import Any, Literal, TypeVar, Union
+from typing import Annotated, Any, Literal, TypeVar, Union
 
 from treadle.cli.imports import import_modules, split_imports
 from treadle.errors import ConfigError
@@ -85,7 +85,7 @@ def peek(argv: list[str], option: str) -> str | None:
 
 def option_types(cfg: Any, prefix: str = "--") -> dict[str, Any]:
     """Return the type of each option that a dataclass gives, by the option's name."""
-    hints = typing.get_type_hints(type(cfg))
+    hints = typing.get_type_hints(type(cfg), include_extras=True)
     by_option: dict[str, Any] = {}
     for field in dataclasses.fields(cfg):
         value, option = getattr(cfg, field.name), _option(prefix, field.name)
@@ -152,6 +152,11 @@ def _values(argv: list[str], option: str) -> list[str]:
 def _describe_type(hint: Any) -> str:
     """Say in words which values an option takes."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        import tyro
+
+        described = _describe_type(args[0])
+        return described.removesuffix(" or None") if tyro.conf.DisallowNone in args else described
     if origin is Literal:
         return ", ".join(str(choice) for choice in args)
     if origin is Union or origin is types.UnionType:
