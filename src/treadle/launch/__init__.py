@@ -3,20 +3,24 @@
 from treadle.launch.auditing import AuditReport, audit
 from treadle.launch.bound import BoundLaunch
 from treadle.launch.cache import LaunchCache
-from treadle.launch.errors import CaptureWarning, LaunchError, StaleArgumentError
+from treadle.launch.errors import AllocationError, CaptureWarning, LaunchError, StaleArgumentError
 from treadle.launch.graph import GraphCache
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
 from treadle.launch.pipeline import Island, Pipeline, Stage
+from treadle.launch.pointers import CachedPointer
 from treadle.launch.scope import LaunchScope
 from treadle.launch.signature import ArgumentSignature
 from treadle.launch.stats import GraphStats, LaunchStats, SiteStats
 from treadle.launch.streams import torch_stream
+from treadle.launch.table import PipelineTable, StageRow
 from treadle.launch.topology import GraphTopology
 
 __all__ = [
+    "AllocationError",
     "ArgumentSignature",
     "AuditReport",
     "BoundLaunch",
+    "CachedPointer",
     "CaptureWarning",
     "GraphCache",
     "GraphStats",
@@ -29,8 +33,10 @@ __all__ = [
     "LaunchScope",
     "LaunchStats",
     "Pipeline",
+    "PipelineTable",
     "SiteStats",
     "Stage",
+    "StageRow",
     "StaleArgumentError",
     "audit",
     "resolve_contract",

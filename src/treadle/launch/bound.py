@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import warp as wp
 
 from treadle.launch.errors import LaunchError
 from treadle.launch.modes import LaunchContract
+from treadle.launch.pointers import CachedPointer, recorded_pointers
 from treadle.launch.record import Dim, LaunchCall, LaunchRecord, argument_index, extents, is_empty
 from treadle.launch.stats import SiteStats
 
@@ -104,6 +106,31 @@ class BoundLaunch:
         if log is not None:
             self._cache.note(record)
         record.command.launch(stream)
+
+    def pointers(self) -> Iterator[CachedPointer]:
+        """Yield the pointers of the recorded command; before there is one, nothing is cached."""
+        if self.record is not None:
+            yield from recorded_pointers(self._cache.name, "bound", self.record)
+
+    def replaced(self, pairs: Sequence[tuple[Any, Any]]) -> LaunchCall:
+        """Return the call with new arguments in the place of old ones, by identity.
+
+        Raises:
+            LaunchError: A new array has another shape than the old one.
+        """
+        call = self._call
+        new = {id(old): value for old, value in pairs}
+        for index, value in enumerate(call.args):
+            if id(value) in new:
+                self._check_shape(call.kernel.adj.args[index].label, value, new[id(value)], None)
+        return call._replace(args=[new.get(id(value), value) for value in call.args])
+
+    def rebind(self, call: LaunchCall, *, record: bool) -> None:
+        """Launch something else from now on, and record it now or at the next call."""
+        self._call = call
+        self.release()
+        if record:
+            self.record = self._cache.record(call, self._stats)
 
     def release(self) -> None:
         """Drop the recorded command; the next call records again. The bound arguments stay bound."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import warp as wp
@@ -12,6 +12,7 @@ from treadle.launch.bound import BoundLaunch
 from treadle.launch.captured import CaptureLog
 from treadle.launch.errors import LaunchError
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
+from treadle.launch.pointers import CachedPointer, recorded_pointers
 from treadle.launch.record import Dim, LaunchCall, LaunchRecord, argument_index, extents, is_empty
 from treadle.launch.signature import ArgumentSignature
 from treadle.launch.stats import LaunchStats, SiteStats
@@ -216,6 +217,33 @@ class LaunchCache:
         bound = (launch.record for launch in list(self._bound))
         return [*self._records.values(), *(record for record in bound if record is not None)]
 
+    def pointers(self) -> Iterator[CachedPointer]:
+        """Yield the pointers of the recorded launches, and of what is bound."""
+        for record in self._records.values():
+            yield from recorded_pointers(self.name, "record", record)
+        for bound in list(self._bound):
+            yield from bound.pointers()
+
+    def check_replaced(self, pairs: Sequence[tuple[Any, Any]]) -> None:
+        """Raise what :meth:`replace` would raise.
+
+        Raises:
+            LaunchError: A new array has another shape than the old one.
+        """
+        for bound in list(self._bound):
+            bound.replaced(pairs)
+
+    def replace(self, pairs: Sequence[tuple[Any, Any]]) -> None:
+        """Forget all records, and put new arguments in the place of old ones, by identity, in what is bound.
+
+        Raises:
+            LaunchError: A new array has another shape than the old one.
+        """
+        calls = [(bound, bound.replaced(pairs), bound.record is not None) for bound in list(self._bound)]
+        self.invalidate()
+        for bound, call, recorded in calls:
+            bound.rebind(call, record=recorded)
+
     @property
     def tape_active(self) -> bool:
         """Whether a ``wp.Tape`` is recording: launches then go through ``wp.launch``, so that the tape sees them."""
@@ -295,7 +323,7 @@ class LaunchCache:
 
     def _refuse_foreign_arrays(self, kernel: wp.Kernel, args: Sequence[Any]) -> None:
         """Refuse, while the CPU captures, what Warp can't put into a graph there: it knows its own arrays only."""
-        if self.device.is_cuda:
+        if self.device.is_cuda or not self.device.is_capturing:
             return
         for parameter, value in zip(kernel.adj.args, args, strict=False):
             if ArgumentSignature.of(value, parameter.type).kind == "buffer":

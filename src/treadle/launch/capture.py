@@ -24,11 +24,13 @@ class GraphCapturer:
     Args:
         device: Device to capture on.
         log: Where launch caches note their launches during a capture.
+        mode: What the CUDA driver refuses during a capture.
     """
 
-    def __init__(self, device: wp.Device, log: CaptureLog):
+    def __init__(self, device: wp.Device, log: CaptureLog, mode: wp.CaptureMode = wp.CaptureMode.THREAD_LOCAL):
         self.device = device
         self.log = log
+        self.mode = mode
         self._stream: wp.Stream | None = None
 
     def capture(self, fn: Callable[[], object], launches: CapturedLaunches) -> wp.Graph:
@@ -43,16 +45,20 @@ class GraphCapturer:
             Exception: Whatever makes the capture fail.
         """
         guard = TorchGuard(self.device)
-        with _no_garbage_collection(), self._on_capture_stream() as stream, self._noting(launches):
-            with guard.watching(stream), wp.ScopedCapture(device=self.device, stream=stream) as capture:
+        with _no_garbage_collection(), self._on_capture_stream() as stream, self.noting(launches):
+            with guard.watching(stream), self._scoped_capture(stream) as capture:
                 fn()
         if not launches.probing and _is_graph_empty(capture.graph):
             raise LaunchError(_EMPTY)
         launches.keep(guard.pool)
         return capture.graph
 
+    def _scoped_capture(self, stream: wp.Stream | None) -> wp.ScopedCapture:
+        return wp.ScopedCapture(device=self.device, stream=stream, capture_mode=self.mode)
+
     @contextlib.contextmanager
-    def _noting(self, launches: CapturedLaunches) -> Iterator[None]:
+    def noting(self, launches: CapturedLaunches) -> Iterator[None]:
+        """Note what the launch caches launch inside."""
         outer = self.log.open
         self.log.open = launches
         try:

@@ -13,6 +13,7 @@ import warp as wp
 
 from treadle.launch.errors import StaleArgumentError
 from treadle.launch.modules import LoadedModule
+from treadle.launch.pointers import CachedPointer, captured_pointers
 from treadle.launch.record import Dim, extents
 from treadle.launch.signature import ArgumentSignature, is_constant, is_struct, leaves
 
@@ -121,6 +122,13 @@ class CapturedLaunches:
     def keep(self, thing: object) -> None:
         """Keep something alive for as long as the graph lives."""
         self._alive.append(thing)
+
+    def pointers(self) -> Iterator[CachedPointer]:
+        """Yield the pointers that the graph has baked in."""
+        for launch in self._launches:
+            pairs = zip(launch.args, launch.declared, strict=True)
+            lives = [ArgumentSignature.of(value, declared) for value, declared in pairs]
+            yield from captured_pointers(launch.owner, launch.kernel, launch.site, launch.signatures, lives)
 
     @property
     def kernel_names(self) -> list[str]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from treadle.errors import TreadleError
 
-__all__ = ["CaptureWarning", "LaunchError", "StaleArgumentError"]
+__all__ = ["AllocationError", "CaptureWarning", "LaunchError", "StaleArgumentError"]
 
 
 class LaunchError(TreadleError):
     """A launch can't be recorded, bound or replayed as asked."""
+
+
+class AllocationError(LaunchError):
+    """A captured function that declares that it does not allocate does so (``debug`` contract)."""
 
 
 class CaptureWarning(UserWarning):

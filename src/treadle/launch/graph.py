@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 import warp as wp
 
+from treadle.launch.allocations import noting_allocations
 from treadle.launch.capture import GraphCapturer, explain
 from treadle.launch.captured import CapturedLaunches, CaptureLog
-from treadle.launch.errors import CaptureWarning, LaunchError, StaleArgumentError
+from treadle.launch.errors import AllocationError, CaptureWarning, LaunchError, StaleArgumentError
 from treadle.launch.identity import function_identity, function_name
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
+from treadle.launch.pointers import CachedPointer
 from treadle.launch.signature import ArgumentSignature, leaves
 from treadle.launch.stats import GraphStats, LaunchStats
 from treadle.launch.topology import GraphTopology, read_topology
@@ -39,6 +42,7 @@ class _GraphEntry:
     alive: list[Any] = field(default_factory=list)
     restless: int = 0
     launched: int = 0
+    may_allocate: bool = True
     seen: weakref.ref[Any] | None = None
     identity: object = None
     name: str = ""
@@ -89,6 +93,9 @@ class GraphCache:
         name: Name of the owner, for messages.
         stats: Where to count; a :class:`LaunchScope` shares the one of its launch cache.
         captures: Where the owner's launch caches note launches during a capture.
+        capture_mode: What the CUDA driver refuses during a capture: ``THREAD_LOCAL`` is about this thread only, so that
+            others may allocate meanwhile; ``GLOBAL`` refuses that too; ``RELAXED`` is for libraries that make calls
+            which are not safe in general. It means nothing on the CPU.
     """
 
     def __init__(
@@ -100,6 +107,7 @@ class GraphCache:
         name: str | None = None,
         stats: LaunchStats | None = None,
         captures: CaptureLog | None = None,
+        capture_mode: wp.CaptureMode = wp.CaptureMode.THREAD_LOCAL,
     ):
         self.device = wp.get_device(device)
         self.name = name or "GraphCache"
@@ -109,7 +117,7 @@ class GraphCache:
         self._contract = resolve_contract(contract)
         self._runtime = self.device.runtime
         self._entries: dict[Hashable, _GraphEntry] = {}
-        self._capturer = GraphCapturer(self.device, self.captures)
+        self._capturer = GraphCapturer(self.device, self.captures, capture_mode)
         if self._mode is LaunchMode.GRAPH and not self.capturing_allowed:
             message = f"{self.name}: no graphs on {self.device}: its memory pool is off; see wp.set_mempool_enabled"
             warnings.warn(message, CaptureWarning, stacklevel=2)
@@ -125,6 +133,11 @@ class GraphCache:
         return self._contract
 
     @property
+    def capture_mode(self) -> wp.CaptureMode:
+        """What the CUDA driver refuses during a capture."""
+        return self._capturer.mode
+
+    @property
     def capturing_allowed(self) -> bool:
         """Whether the mode asks for graphs and the device can capture them."""
         if self._mode not in (LaunchMode.GRAPH, LaunchMode.AUTO):
@@ -137,6 +150,7 @@ class GraphCache:
         fn: Callable[[], object],
         *,
         inputs: Sequence[Any] | Callable[[], Sequence[Any]] = (),
+        may_allocate: bool = True,
     ) -> None:
         """Run a function that launches kernels, from its graph where there is one.
 
@@ -149,13 +163,16 @@ class GraphCache:
             inputs: Arguments (arrays, scalars, structs) whose change makes the graph wrong, or a function that returns
                 them. They are compared at each call, and the function is captured again when one of them has other
                 storage, layout or content.
+            may_allocate: ``False`` makes the ``debug`` contract raise where Warp allocates memory during the capture.
+                Such memory belongs to the graph: what is made lazily there and kept is wrong once the graph is gone.
 
         Raises:
+            AllocationError: ``debug`` contract, and the function allocates although it may not.
             LaunchError: The key stands for another function.
             StaleArgumentError: ``debug`` contract, and a captured argument is not what it was, or the function passes
                 another one.
         """
-        reason = self.attempt(key, fn, inputs=inputs)
+        reason = self.attempt(key, fn, inputs=inputs, may_allocate=may_allocate)
         if reason is not None and self._mode is LaunchMode.GRAPH:
             message = f"{self.name}: {key!r} runs without a graph: {reason}"
             warnings.warn(message, CaptureWarning, stacklevel=2)
@@ -166,6 +183,7 @@ class GraphCache:
         fn: Callable[[], object],
         *,
         inputs: Sequence[Any] | Callable[[], Sequence[Any]] = (),
+        may_allocate: bool = True,
     ) -> str | None:
         """Do as :meth:`run` does; where this very call gave the graph up, return the reason instead of warning."""
         entry = self._entries.get(key) or self._add_entry(key)
@@ -174,7 +192,7 @@ class GraphCache:
                 f"{self.name}: key {key!r} stands for {entry.name} and can't run {function_name(fn)} as well: give "
                 f"each function a key of its own, or call forget({key!r}) or invalidate() first"
             )
-        if not self._capturing_now():
+        if not self.capturing_now:
             fn()
             return None
         if entry.stats.reason is not None:
@@ -193,6 +211,7 @@ class GraphCache:
                 self._probe(entry, fn)
             self._launch(entry)
             return None
+        entry.may_allocate = may_allocate
         return self._renew(entry, fn, values, signatures)
 
     def reason(self, key: Hashable) -> str | None:
@@ -249,7 +268,9 @@ class GraphCache:
         entry = self._entries[key] = _GraphEntry(stats)
         return entry
 
-    def _capturing_now(self) -> bool:
+    @property
+    def capturing_now(self) -> bool:
+        """Whether a function that is run now may be captured: no tape, no other capture."""
         if not self.capturing_allowed or self._runtime.tape is not None:
             return False
         return not self.device.is_capturing
@@ -304,8 +325,8 @@ class GraphCache:
         """Capture the function; where that fails, leave nothing behind and return the reason."""
         launches = CapturedLaunches()
         try:
-            graph = self._capturer.capture(fn, launches)
-        except StaleArgumentError:
+            graph = self._capture_noting_allocations(entry, fn, launches)
+        except (StaleArgumentError, AllocationError):
             raise
         except Exception as error:
             return explain(error)
@@ -314,6 +335,49 @@ class GraphCache:
         entry.graph, entry.launches = graph, launches
         entry.stats.sites = launches.kernel_names
         return None
+
+    def _capture_noting_allocations(
+        self, entry: _GraphEntry, fn: Callable[[], object], launches: CapturedLaunches
+    ) -> wp.Graph:
+        if entry.may_allocate or self._contract is not LaunchContract.DEBUG:
+            return self._capturer.capture(fn, launches)
+        with noting_allocations() as found:
+            graph = self._capturer.capture(fn, launches)
+        if found:
+            raise AllocationError(
+                f"{self.name}: {entry.stats.key!r} allocates while it is captured: {'; '.join(found)}. Allocate before "
+                f"the first run, or let it with may_allocate=True"
+            )
+        return graph
+
+    def observing(self, launches: CapturedLaunches) -> AbstractContextManager[None]:
+        """Note what the launch caches launch inside, for real, without a capture."""
+        return self._capturer.noting(launches)
+
+    def sites(self, key: Hashable) -> list[str]:
+        """Return the kernels that the launch caches put into the graph of a key, empty without a graph."""
+        entry = self._entries.get(key)
+        return [] if entry is None or entry.graph is None else entry.stats.sites
+
+    def try_capture(self, fn: Callable[[], object]) -> CapturedLaunches | str:
+        """Capture a function and throw the graph away.
+
+        Returns:
+            What the launch caches were asked to launch, or why there is no graph. Nothing has taken effect.
+        """
+        launches = CapturedLaunches(probing=True)
+        try:
+            self._capturer.capture(fn, launches)
+        except Exception as error:
+            return explain(error)
+        launches.seal()
+        return launches
+
+    def pointers(self) -> Iterator[CachedPointer]:
+        """Yield the pointers that the graphs have baked in."""
+        for entry in self._entries.values():
+            if entry.launches is not None:
+                yield from entry.launches.pointers()
 
     def _probe(self, entry: _GraphEntry, fn: Callable[[], object]) -> None:
         """Run the function in a capture that is thrown away, and compare what it launches with what the graph holds."""

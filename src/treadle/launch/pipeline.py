@@ -9,8 +9,11 @@ from functools import partial
 from typing import Any
 
 from treadle.launch.errors import CaptureWarning, LaunchError
+from treadle.launch.measure import IslandCost, measure
 from treadle.launch.modes import LaunchMode
+from treadle.launch.probe import StageProbe
 from treadle.launch.scope import LaunchScope
+from treadle.launch.table import PipelineTable, StageRow
 
 __all__ = ["Island", "Pipeline", "Stage"]
 
@@ -28,15 +31,21 @@ class Stage:
     """Unique name."""
     fn: Callable[[], object]
     """Issues the stage's launches."""
-    capture: bool | str = True
-    """``True`` where the function may be captured. Else ``False``, or better the reason why not."""
+    capture: bool | str | None = True
+    """``True`` where the function may be captured. Else ``False``, or better the reason why not.
+
+    ``None`` leaves it to what is seen: the stage runs without a graph twice, and then in a capture that is thrown away.
+    It joins the graphs where it can be captured and all three launched the same.
+    """
     inputs: Sequence[Any] | Callable[[], Sequence[Any]] = ()
     """Arguments whose change makes a graph of it wrong, or a function that returns them; see :meth:`GraphCache.run`."""
+    may_allocate: bool = True
+    """``False`` makes the ``debug`` contract raise where Warp allocates memory while the stage is captured."""
 
     @property
     def break_reason(self) -> str | None:
         """Why the stage can't be captured, ``None`` if it can."""
-        if self.capture is True:
+        if self.capture is True or self.capture is None:
             return None
         return self.capture if isinstance(self.capture, str) else "declared capture=False"
 
@@ -54,6 +63,11 @@ class Island:
     def key(self) -> tuple[str, ...]:
         """Names of the stages: the key of the island's graph in a scope with one pipeline."""
         return tuple(stage.name for stage in self.stages)
+
+    @property
+    def may_allocate(self) -> bool:
+        """Whether each stage may allocate while it is captured."""
+        return all(stage.may_allocate for stage in self.stages)
 
     def read_inputs(self) -> list[Any]:
         """Return the declared inputs of all stages."""
@@ -87,19 +101,14 @@ class Pipeline:
         self._alone: set[str] = set()
         self._culprit: str | None = None
         self._unexplained: tuple[str, ...] = ()
+        self._probes = {stage.name: StageProbe(scope) for stage in stages if stage.capture is None}
+        self._runs: dict[tuple[str, ...], partial[None]] = {}
         self.islands = self._compute_islands()
 
     def run(self) -> None:
         """Run each stage exactly once."""
         for island in self.islands:
-            self._culprit = None
-            if island.break_reason is not None:
-                self._run_stages(island)
-                continue
-            run = partial(self._run_stages, island)
-            reason = self.scope.graphs.attempt(self._graph_key(island.key), run, inputs=island.read_inputs)
-            if reason is not None:
-                self._split(island, reason)
+            self._run_island(island)
         if self._alone:
             self._rejoin()
 
@@ -123,6 +132,63 @@ class Pipeline:
             lines.append(f"{' + '.join(island.key)}: {how}")
         return "\n".join(lines)
 
+    def explain(self, steps: int = 0) -> PipelineTable:
+        """Return a table of the stages: island, launches, mode, cost, and why a stage has no graph.
+
+        Args:
+            steps: How often to run the pipeline for the times, which are empty without. Each of these runs counts, as
+                any other does. On CUDA the device is synchronized after each island.
+        """
+        costs = measure(lambda: self.islands, self._run_island, self.scope, steps)
+        rows = []
+        for number, island in enumerate(self.islands, 1):
+            cost = costs.get(island.key, IslandCost())
+            sites = self.scope.graphs.sites(self._graph_key(island.key))
+            for stage in island.stages:
+                first = stage is island.stages[0]
+                rows.append(
+                    StageRow(
+                        stage.name,
+                        number,
+                        (len(sites) if sites else cost.launches) if first else None,
+                        self._mode_of(island),
+                        cost.host_us if first else None,
+                        cost.device_us if first else None,
+                        island.break_reason or "",
+                    )
+                )
+        return PipelineTable(f"{self.scope.name} on {self.scope.device}", tuple(rows))
+
+    def _mode_of(self, island: Island) -> str:
+        graph = island.break_reason is None and self.scope.graphs.capturing_allowed
+        return "graph" if graph else self._mode_without_graphs()
+
+    def _run_island(self, island: Island) -> None:
+        self._culprit = None
+        run = self._runs.get(island.key)
+        if run is None:
+            run = self._runs[island.key] = partial(self._run_stages, island)
+        if island.break_reason is not None:
+            self._run_alone(island, run)
+            return
+        reason = self.scope.graphs.attempt(
+            self._graph_key(island.key), run, inputs=island.read_inputs, may_allocate=island.may_allocate
+        )
+        if reason is not None:
+            self._split(island, reason)
+
+    def _run_alone(self, island: Island, run: Callable[[], object]) -> None:
+        """Run an island without a graph, and watch its stage as long as it is not known whether it can have one."""
+        name = island.key[0]
+        probe = self._probes.get(name)
+        if probe is None:
+            run()
+        elif probe.run(run):
+            del self._probes[name]
+            if probe.reason is not None:
+                self._failed[name] = probe.reason
+            self.islands = self._compute_islands()
+
     def _mode_without_graphs(self) -> str:
         return "eager" if self.scope.mode is LaunchMode.EAGER else "replay"
 
@@ -143,8 +209,11 @@ class Pipeline:
     def _compute_islands(self) -> tuple[Island, ...]:
         islands: list[Island] = []
         joinable = False
+        self._runs = {}
         for stage in self.stages:
             reason = self._failed.get(stage.name, stage.break_reason)
+            if stage.name in self._probes and self.scope.graphs.capturing_allowed:
+                reason = "not known yet whether it can be captured"
             if joinable and reason is None and stage.name not in self._alone:
                 islands[-1] = Island((*islands[-1].stages, stage), None)
                 continue

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import warp as wp
 
@@ -14,6 +14,7 @@ from treadle.launch.captured import CaptureLog
 from treadle.launch.errors import LaunchError
 from treadle.launch.graph import GraphCache
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
+from treadle.launch.pointers import CachedPointer
 from treadle.launch.stats import LaunchStats
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class LaunchScope:
         mode: Launch mode of both caches.
         contract: Contract of both caches.
         name: Name of the owner, for messages.
+        capture_mode: What the CUDA driver refuses during a capture; see :class:`GraphCache`.
     """
 
     def __init__(
@@ -42,7 +44,9 @@ class LaunchScope:
         mode: LaunchMode | str | None = None,
         contract: LaunchContract | str | None = None,
         name: str | None = None,
+        capture_mode: wp.CaptureMode = wp.CaptureMode.THREAD_LOCAL,
     ):
+        self.capture_mode = capture_mode
         self._set_up(device, resolve_mode(mode), resolve_contract(contract), name or "LaunchScope", CaptureLog(), None)
 
     def child(self, name: str) -> LaunchScope:
@@ -59,6 +63,7 @@ class LaunchScope:
             number += 1
             path = f"{self.name}/{name}#{number}"
         scope = LaunchScope.__new__(LaunchScope)
+        scope.capture_mode = self.capture_mode
         scope._set_up(self.device, self.mode, self.contract, path, self._captures, self)
         self._children.append(scope)
         return scope
@@ -79,6 +84,43 @@ class LaunchScope:
         Raises:
             LaunchError: A graph is being captured, so that nothing may be dropped.
         """
+        parts = self._drop_graphs(reason)
+        for part in parts:
+            part.launches.invalidate()
+        self.invalidations.append(reason)
+
+    def pointers(self) -> list[CachedPointer]:
+        """Return every pointer that a record, a bound launch or a graph of this scope or its children uses."""
+        caches = [cache for part in self._parts() for cache in (part.launches, part.graphs)]
+        return [pointer for cache in caches for pointer in cache.pointers()]
+
+    def rebind(self, replaced: Iterable[tuple[Any, Any]] = (), reason: str = "rebound") -> list[CachedPointer]:
+        """Follow the owner's arguments to where they are now: after a hard reset, with a new model, with new storage.
+
+        Graphs and records are dropped as by :meth:`invalidate`; the next calls record what they are given then. Bound
+        launches, which are given nothing, are bound to the new arguments.
+
+        Args:
+            replaced: Old and new arguments of bound launches, by identity.
+            reason: Why; kept in :attr:`invalidations`.
+
+        Returns:
+            All pointers that are cached now; none of them is stale.
+
+        Raises:
+            LaunchError: A graph is being captured, or a new array has another shape than the old one.
+        """
+        pairs = list(replaced)
+        for part in self._parts():
+            part.launches.check_replaced(pairs)
+        parts = self._drop_graphs(reason)
+        for part in parts:
+            part.launches.replace(pairs)
+        self.invalidations.append(reason)
+        return self.pointers()
+
+    def _drop_graphs(self, reason: str) -> list[LaunchScope]:
+        """Drop all graphs that depend on this scope and its children, and drain the device; return those scopes."""
         if self.device.is_capturing:
             raise LaunchError(f"{self.name} can't be invalidated while a graph is being captured ({reason})")
         parts = list(self._parts())
@@ -90,9 +132,7 @@ class LaunchScope:
         for scope in self._root()._parts():
             scope.graphs.drop_outdated()
         wp.synchronize_device(self.device)
-        for part in parts:
-            part.launches.invalidate()
-        self.invalidations.append(reason)
+        return parts
 
     def close(self) -> None:
         """Drop everything, before the owner's buffers go. The parent forgets this scope."""
@@ -132,7 +172,13 @@ class LaunchScope:
         self._pipelines = 0
         self.launches = LaunchCache(self.device, mode=mode, contract=contract, name=name, captures=captures)
         self.graphs = GraphCache(
-            self.device, mode=mode, contract=contract, name=name, stats=self.launches.stats, captures=captures
+            self.device,
+            mode=mode,
+            contract=contract,
+            name=name,
+            stats=self.launches.stats,
+            captures=captures,
+            capture_mode=self.capture_mode,
         )
 
     @property

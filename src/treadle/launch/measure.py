@@ -1,0 +1,77 @@
+"""What the islands of a pipeline cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+import warp as wp
+
+if TYPE_CHECKING:
+    from treadle.launch.pipeline import Island
+    from treadle.launch.scope import LaunchScope
+
+__all__ = ["IslandCost", "measure"]
+
+
+@dataclass(frozen=True)
+class IslandCost:
+    """Medians over some runs; ``None`` where nothing was measured."""
+
+    launches: int | None = None
+    host_us: float | None = None
+    device_us: float | None = None
+
+
+class _Sample(NamedTuple):
+    launches: int
+    host_us: float
+    device_us: float | None
+
+
+def measure(
+    islands: Callable[[], Sequence[Island]], run: Callable[[Island], None], scope: LaunchScope, steps: int
+) -> dict[tuple[str, ...], IslandCost]:
+    """Run all islands some times, in order; return what each costs.
+
+    Args:
+        islands: Returns the islands as they are at the start of each run.
+        run: Runs one of them.
+        scope: Owner of the launches.
+        steps: How many runs.
+    """
+    samples: dict[tuple[str, ...], list[_Sample]] = {}
+    for _ in range(steps):
+        for island in islands():
+            samples.setdefault(island.key, []).append(_sample(island, run, scope))
+    return {key: _summary(taken) for key, taken in samples.items()}
+
+
+def _summary(taken: list[_Sample]) -> IslandCost:
+    device = [sample.device_us for sample in taken if sample.device_us is not None]
+    host_us = median(sample.host_us for sample in taken)
+    return IslandCost(taken[-1].launches, host_us, median(device) if device else None)
+
+
+def _sample(island: Island, run: Callable[[Island], None], scope: LaunchScope) -> _Sample:
+    """Run an island once."""
+    before, device_us = _count_launches(scope), None
+    begin = end = None
+    if scope.device.is_cuda:
+        begin, end = (wp.Event(scope.device, enable_timing=True) for _ in range(2))
+        wp.record_event(begin)
+    start = time.perf_counter()
+    run(island)
+    host_us = 1e6 * (time.perf_counter() - start)
+    if begin is not None and end is not None:
+        wp.record_event(end)
+        device_us = 1e3 * wp.get_event_elapsed_time(begin, end)
+    return _Sample(_count_launches(scope) - before, host_us, device_us)
+
+
+def _count_launches(scope: LaunchScope) -> int:
+    stats = scope.stats
+    return sum(stats.total(counter) for counter in ("eager", "recorded", "replayed"))
