@@ -1,0 +1,41 @@
+"""The documentation shows what was measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from treadle.bench import provenance
+from treadle.bench.launch import report as views
+from treadle.bench.launch.run import invalid_cells
+from treadle.bench.soak.cfg import SoakCfg
+from treadle.bench.tables import replace_block
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results" / "launch-cpu"
+PAGE = (ROOT / "docs" / "benchmarks.md").read_text()
+
+
+def test_the_tables_of_the_documentation_are_those_of_the_report():
+    report = json.loads((RESULTS / "launch.json").read_text())
+    assert replace_block(PAGE, "launch table", views.docs_block(report)) == PAGE
+    assert (RESULTS / "launch.md").read_text() == views.markdown(report)
+    assert (RESULTS / "launch.svg").exists()
+
+
+def test_the_report_is_valid_and_says_where_it_comes_from():
+    report = json.loads((RESULTS / "launch.json").read_text())
+    source = report["provenance"]
+    assert invalid_cells(report) == []
+    assert source["config_sha256"] == provenance.config_digest(source["config"])
+    assert source["git"]["dirty"] is False
+    assert "/" not in source["command"].replace("docs/benchmarks.md", "").replace("benchmarks/results/launch-cpu", "")
+
+
+def test_the_bounds_of_the_soak_test_are_those_of_the_documentation():
+    bounds = SoakCfg().bounds
+    assert "16 MiB of either memory or 500 objects, or by even one array, record, graph or entry" in PAGE
+    assert bounds["rss_mib"] == bounds["device_mib"] == 16.0
+    assert bounds["gc_objects"] == 500.0
+    others = bounds.keys() - {"rss_mib", "device_mib", "gc_objects"}
+    assert {bounds[name] for name in others} == {0.0}
