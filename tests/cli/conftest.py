@@ -18,7 +18,8 @@ sys.path.insert(0, str(HELPERS))
 import point_mass  # noqa: E402
 
 _PROGRAM = f"""
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background of a script inherits SIG_IGN
 sys.path[:0] = [{str(SOURCES)!r}, {str(HELPERS)!r}]
 import point_mass
 point_mass.register_tasks()

@@ -221,3 +221,16 @@ def test_training_improves_the_policy(make_runner):
     returns = [line.mean_return for line in lines]
     assert returns[-1] > returns[2] + 5.0
     assert returns[-1] > 5.0
+
+
+def test_a_signal_that_the_process_ignores_stays_ignored():
+    from treadle.rl.interrupt import StopRequest
+
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with StopRequest():
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGINT, previous)

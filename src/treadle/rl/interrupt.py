@@ -20,7 +20,8 @@ class StopTraining(Exception):
 class StopRequest:
     """While entered, the first SIGINT or SIGTERM is remembered, and a second one raises ``KeyboardInterrupt``.
 
-    Signals reach the main thread only; in another thread entering changes nothing.
+    Signals reach the main thread only; in another thread entering changes nothing. A signal that the process ignores, as
+    jobs in the background of a script ignore SIGINT, stays ignored.
     """
 
     def __init__(self) -> None:
@@ -39,7 +40,8 @@ class StopRequest:
     def __enter__(self) -> StopRequest:
         self.requested = False
         if threading.current_thread() is threading.main_thread():
-            self._previous = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
+            heard = (n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN)
+            self._previous = {number: signal.signal(number, self._handle) for number in heard}
         return self
 
     def __exit__(
