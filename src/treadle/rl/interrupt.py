@@ -20,8 +20,8 @@ class StopTraining(Exception):
 class StopRequest:
     """While entered, the first SIGINT or SIGTERM is remembered, and a second one raises ``KeyboardInterrupt``.
 
-    Signals reach the main thread only; in another thread entering changes nothing. A signal that the process ignores, as
-    jobs in the background of a script ignore SIGINT, stays ignored.
+    Signals reach the main thread only; in another thread entering changes nothing. A signal that the process ignores,
+    as jobs in the background of a script ignore SIGINT, stays ignored.
     """
 
     def __init__(self) -> None:
