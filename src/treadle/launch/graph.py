@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import warnings
-import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from typing import Any
 
 import warp as wp
@@ -15,7 +13,8 @@ from treadle.launch.allocations import noting_allocations
 from treadle.launch.capture import GraphCapturer, explain
 from treadle.launch.captured import CapturedLaunches, CaptureLog
 from treadle.launch.errors import AllocationError, CaptureWarning, LaunchError, StaleArgumentError
-from treadle.launch.identity import function_identity, function_name
+from treadle.launch.graph_entry import GraphEntry
+from treadle.launch.identity import function_name
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
 from treadle.launch.pointers import CachedPointer
 from treadle.launch.signature import ArgumentSignature, leaves
@@ -30,43 +29,6 @@ _SETTLED_AFTER = 10
 """Launches after which a capture has paid for itself."""
 _PROBE_EVERY = 64
 """Launches of a graph between two checks of the ``debug`` contract that its function still does the same."""
-
-
-@dataclass
-class _GraphEntry:
-    stats: GraphStats
-    warm: bool = False
-    graph: wp.Graph | None = None
-    launches: CapturedLaunches | None = None
-    inputs: tuple[ArgumentSignature, ...] = ()
-    alive: list[Any] = field(default_factory=list)
-    restless: int = 0
-    launched: int = 0
-    may_allocate: bool = True
-    seen: weakref.ref[Any] | None = None
-    identity: object = None
-    name: str = ""
-
-    def stands_for(self, fn: Callable[[], object]) -> bool:
-        """Return whether the key stands for this function; the first one that is seen decides."""
-        if self.seen is not None and self.seen() is fn:
-            return True
-        identity = function_identity(fn)
-        if self.identity is None:
-            self.identity, self.name = identity, function_name(fn)
-        elif identity != self.identity:
-            return False
-        try:
-            self.seen = weakref.ref(fn)
-        except TypeError:  # of a built-in type
-            self.seen = None
-        return True
-
-    def drop(self) -> tuple[Any, ...]:
-        """Destroy the graph; return what must live until the device is idle."""
-        used = (self.launches, self.alive)
-        self.graph, self.launches, self.inputs, self.alive = None, None, (), []
-        return used
 
 
 class GraphCache:
@@ -116,7 +78,7 @@ class GraphCache:
         self._mode = resolve_mode(mode)
         self._contract = resolve_contract(contract)
         self._runtime = self.device.runtime
-        self._entries: dict[Hashable, _GraphEntry] = {}
+        self._entries: dict[Hashable, GraphEntry] = {}
         self._capturer = GraphCapturer(self.device, self.captures, capture_mode)
         if self._mode is LaunchMode.GRAPH and not self.capturing_allowed:
             message = f"{self.name}: no graphs on {self.device}: its memory pool is off; see wp.set_mempool_enabled"
@@ -263,9 +225,9 @@ class GraphCache:
             [entry for entry in self._entries.values() if entry.launches is not None and entry.launches.outdated]
         )
 
-    def _add_entry(self, key: Hashable) -> _GraphEntry:
+    def _add_entry(self, key: Hashable) -> GraphEntry:
         stats = self.stats.graphs[key] = GraphStats(key=key, owner=self.name)
-        entry = self._entries[key] = _GraphEntry(stats)
+        entry = self._entries[key] = GraphEntry(stats)
         return entry
 
     @property
@@ -275,26 +237,26 @@ class GraphCache:
             return False
         return not self.device.is_capturing
 
-    def _outdated(self, entry: _GraphEntry, signatures: tuple[ArgumentSignature, ...]) -> bool:
+    def _outdated(self, entry: GraphEntry, signatures: tuple[ArgumentSignature, ...]) -> bool:
         assert entry.launches is not None
         if entry.launches.outdated or signatures != entry.inputs or entry.launches.reloaded:
             return True
         return self._contract is LaunchContract.CHECKED and entry.launches.moved()
 
-    def _launch(self, entry: _GraphEntry) -> None:
+    def _launch(self, entry: GraphEntry) -> None:
         if self._contract is LaunchContract.DEBUG and entry.launches is not None:
             entry.launches.verify()
         wp.capture_launch(entry.graph)
         entry.stats.launches += 1
         entry.launched += 1
 
-    def _drop(self, entries: list[_GraphEntry]) -> None:
+    def _drop(self, entries: list[GraphEntry]) -> None:
         used = [entry.drop() for entry in entries]
         if used:
             wp.synchronize_device(self.device)
 
     def _renew(
-        self, entry: _GraphEntry, fn: Callable[[], object], values: list[Any], signatures: tuple[ArgumentSignature, ...]
+        self, entry: GraphEntry, fn: Callable[[], object], values: list[Any], signatures: tuple[ArgumentSignature, ...]
     ) -> str | None:
         """Capture and launch; where that fails, run the function, and return the reason.
 
@@ -312,7 +274,7 @@ class GraphCache:
         entry.stats.fallbacks += 1
         return entry.stats.reason
 
-    def _count_restless(self, entry: _GraphEntry) -> str | None:
+    def _count_restless(self, entry: GraphEntry) -> str | None:
         if entry.graph is not None:
             entry.restless = entry.restless + 1 if entry.launched < _SETTLED_AFTER else 0
             self._drop([entry])
@@ -321,7 +283,7 @@ class GraphCache:
             return f"captured {_MAX_RESTLESS} times within a few calls each: its inputs never settle"
         return None
 
-    def _capture(self, entry: _GraphEntry, fn: Callable[[], object]) -> str | None:
+    def _capture(self, entry: GraphEntry, fn: Callable[[], object]) -> str | None:
         """Capture the function; where that fails, leave nothing behind and return the reason."""
         launches = CapturedLaunches()
         try:
@@ -337,7 +299,7 @@ class GraphCache:
         return None
 
     def _capture_noting_allocations(
-        self, entry: _GraphEntry, fn: Callable[[], object], launches: CapturedLaunches
+        self, entry: GraphEntry, fn: Callable[[], object], launches: CapturedLaunches
     ) -> wp.Graph:
         if entry.may_allocate or self._contract is not LaunchContract.DEBUG:
             return self._capturer.capture(fn, launches)
@@ -379,7 +341,7 @@ class GraphCache:
             if entry.launches is not None:
                 yield from entry.launches.pointers()
 
-    def _probe(self, entry: _GraphEntry, fn: Callable[[], object]) -> None:
+    def _probe(self, entry: GraphEntry, fn: Callable[[], object]) -> None:
         """Run the function in a capture that is thrown away, and compare what it launches with what the graph holds."""
         assert entry.launches is not None
         probe = CapturedLaunches(probing=True)
@@ -394,7 +356,7 @@ class GraphCache:
             ) from error
         entry.launches.compare(probe)
 
-    def _launch_first(self, entry: _GraphEntry) -> str | None:
+    def _launch_first(self, entry: GraphEntry) -> str | None:
         """Launch a new graph; return why it can't be instantiated, if so. Nothing of it has run then."""
         try:
             self._launch(entry)
