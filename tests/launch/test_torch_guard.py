@@ -6,7 +6,7 @@ import pytest
 import torch
 import warp as wp
 
-from treadle.launch import Stage
+from treadle.launch import Stage, torch_stream
 
 from . import support
 from .support import N, buffer, same_bits, zeros
@@ -32,7 +32,9 @@ class Program:
 
     def run(self, calls):
         for _ in range(calls):
-            self.pipeline.run()
+            with torch_stream(self.device):
+                self.pipeline.run()
+            torch_synchronize(self.device)
             for s in (2.0, 1.0):
                 wp.launch(support.add, N, [self.x, s, self.expected], device=self.device)
             wp.synchronize_device(self.device)

@@ -62,12 +62,12 @@ def _sample(island: Island, run: Callable[[Island], None], scope: LaunchScope) -
     begin = end = None
     if scope.device.is_cuda:
         begin, end = (wp.Event(scope.device, enable_timing=True) for _ in range(2))
-        wp.record_event(begin)
+        scope.device.stream.record_event(begin)
     start = time.perf_counter()
     run(island)
     host_us = 1e6 * (time.perf_counter() - start)
     if begin is not None and end is not None:
-        wp.record_event(end)
+        scope.device.stream.record_event(end)
         device_us = 1e3 * wp.get_event_elapsed_time(begin, end)
     return _Sample(_count_launches(scope) - before, host_us, device_us)
 
