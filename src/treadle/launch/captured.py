@@ -22,8 +22,8 @@ __all__ = ["CaptureLog", "CapturedLaunches"]
 
 _PASSED_WAYS_OUT = (
     "The graph does not run the function again and can't see what it passes now: declare what may change in "
-    "Stage(inputs=...), or in inputs= of GraphCache.run, so that it is captured again, or call invalidate() after "
-    "replacing it"
+    "Stage(inputs=...), or in inputs= of GraphCache.run, so that it is captured again, and in dynamic=(...) of its "
+    "launch; or call invalidate() after replacing it"
 )
 
 

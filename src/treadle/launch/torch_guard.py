@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -48,7 +49,8 @@ class TorchGuard:
         if torch is None or not hasattr(torch, "overrides"):  # absent, or half imported
             yield
             return
-        with self._on_stream(torch, stream), _function_mode(self), _dispatch_mode(self):
+        dispatch_mode, function_mode = _modes()
+        with self._on_stream(torch, stream), function_mode(self), dispatch_mode(self):
             yield
         if self.refused is not None:
             raise LaunchError(self.refused)
@@ -74,41 +76,47 @@ class TorchGuard:
             yield
 
 
-def _dispatch_mode(guard: TorchGuard) -> contextlib.AbstractContextManager[Any]:
-    """Return a mode that sees each operation, those inside of other operations included."""
+@functools.cache
+def _modes() -> tuple[type, type]:
+    """Return the modes that see operations, and what is none. A class lives until it is collected: make two, once."""
     import torch
+    from torch.overrides import TorchFunctionMode
     from torch.utils._python_dispatch import TorchDispatchMode
-
-    on_cuda = guard.device.is_cuda
 
     def on_host(value: Any) -> bool:
         if isinstance(value, list | tuple):
             return any(map(on_host, value))
         return isinstance(value, torch.Tensor) and value.device.type == "cpu"
 
-    class Mode(TorchDispatchMode):
+    class DispatchMode(TorchDispatchMode):
+        """Sees each operation, those inside of other operations included."""
+
+        def __init__(self, guard: TorchGuard):
+            super().__init__()
+            self.guard = guard
+
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
             if func.is_view:
                 return func(*args, **kwargs)
-            if not on_cuda or on_host((*args, *kwargs.values())):
-                guard.refuse(str(func))
+            if self.guard.device.is_cpu or on_host((*args, *kwargs.values())):
+                self.guard.refuse(str(func))
             result = func(*args, **kwargs)
             if on_host(result):
-                guard.refuse(str(func))
+                self.guard.refuse(str(func))
             return result
 
-    return Mode()
+    class FunctionMode(TorchFunctionMode):
+        """Sees what is no operation: giving the data to NumPy or Python."""
 
+        def __init__(self, guard: TorchGuard):
+            super().__init__()
+            self.guard = guard
 
-def _function_mode(guard: TorchGuard) -> contextlib.AbstractContextManager[Any]:
-    """Return a mode that sees what is no operation: giving the data to NumPy or Python."""
-    from torch.overrides import TorchFunctionMode
-
-    class Mode(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            if getattr(func, "__name__", None) in _READ_BACKS:
-                guard.refuse(f"Tensor.{func.__name__}")
+            name = getattr(func, "__name__", None)
+            if name in _READ_BACKS:
+                self.guard.refuse(f"Tensor.{name}")
             return func(*args, **(kwargs or {}))
 
-    return Mode()
+    return DispatchMode, FunctionMode
