@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import numbers
+import types
 import typing
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, cast
 
-__all__ = ["choice_problems", "count_problems", "is_finite", "range_problems"]
+__all__ = ["choice_problems", "count_problems", "is_finite", "range_problems", "type_problems"]
 
 _LARGEST_FLOAT = 3.4028234e38
 
@@ -70,3 +72,60 @@ def choice_problems(cfg: Any, where: str) -> Iterator[str]:
         value = getattr(cfg, name)
         if choices and value not in choices and not (value is None and type(None) in parts):
             yield f"{where}{name} is {value!r}; allowed: {', '.join(choices)}"
+
+
+def type_problems(cfg: Any, where: str = "") -> Iterator[str]:
+    """Yield one sentence for each field of another type than declared, and for each attribute that is no field.
+
+    Args:
+        cfg: The configuration, a dataclass instance with dataclasses, dictionaries and tuples inside.
+        where: Its path with a dot at the end, empty for the outermost one.
+    """
+    hints = typing.get_type_hints(type(cfg))
+    names = [field.name for field in dataclasses.fields(cfg)]
+    for name in vars(cfg):
+        if name not in names:
+            yield f"{where}{name} is no field of {type(cfg).__name__}; allowed: {', '.join(names)}"
+    for name in names:
+        yield from _value_problems(getattr(cfg, name), hints[name], f"{where}{name}")
+
+
+def _value_problems(value: Any, hint: Any, where: str) -> Iterator[str]:
+    arguments = typing.get_args(hint)
+    if dataclasses.is_dataclass(hint):
+        if isinstance(value, cast(type, hint)):
+            yield from type_problems(value, f"{where}.")
+        else:
+            yield f"{where} is {value!r}; allowed: a {cast(type, hint).__name__}"
+    elif typing.get_origin(hint) is dict and isinstance(value, dict):
+        for key, item in value.items():
+            yield from _value_problems(item, arguments[1], f"{where}[{key!r}]")
+    elif not _is_of_type(value, hint):
+        yield f"{where} is {value!r}; allowed: {_describe(hint)}"
+
+
+def _is_of_type(value: Any, hint: Any) -> bool:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Literal:
+        return True  # choice_problems lists the choices
+    if origin in (typing.Union, types.UnionType):
+        return any(_is_of_type(value, part) for part in arguments)
+    if origin is tuple:
+        if not isinstance(value, tuple | list):
+            return False
+        parts = arguments[:1] * len(value) if arguments[-1] is Ellipsis else arguments
+        return len(parts) == len(value) and all(map(_is_of_type, value, parts))
+    if hint in (int, float):
+        kind = numbers.Integral if hint is int else numbers.Real
+        return isinstance(value, kind) and not isinstance(value, bool)
+    return isinstance(value, origin or hint)
+
+
+def _describe(hint: Any) -> str:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(map(_describe, arguments))
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return f"{len(arguments)} values, each {_describe(arguments[0])}"
+    names = {int: "a whole number", float: "a number", str: "a string", bool: "True or False", type(None): "None"}
+    return names.get(hint, str(origin.__name__ if origin else hint))

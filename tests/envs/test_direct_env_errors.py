@@ -11,6 +11,7 @@ import warp as wp
 from support.ant import ant_cfg, make_ant
 
 import treadle
+from treadle.assets.robots import robot_path
 from treadle.envs import DirectTorchEnv
 from treadle.errors import ConfigError, TreadleError
 from treadle.registry import task_spec
@@ -269,3 +270,58 @@ def test_tensors_of_a_torch_task_are_checked(mistake, message, monkeypatch):
     with pytest.raises(ConfigError, match=message):
         env.step(torch.zeros(2, 8))
     env.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda cfg: setattr(cfg, "decimation", "2"), "decimation is '2'; allowed: a whole number"),
+        (lambda cfg: setattr(cfg, "decimation", True), "decimation is True; allowed: a whole number"),
+        (lambda cfg: setattr(cfg, "seed", None), "seed is None; allowed: a whole number"),
+        (lambda cfg: setattr(cfg.sim, "gravity", None), "sim.gravity is None; allowed: 3 values, each a number"),
+        (lambda cfg: setattr(cfg, "joint_gears", None), "joint_gears is None; allowed: dict"),
+        (lambda cfg: setattr(cfg, "rewards", None), "rewards is None; allowed: a LocomotionRewardCfg"),
+        (lambda cfg: setattr(cfg, "typo_field", 1), "typo_field is no field of AntDirectEnvCfg; allowed: decimation, "),
+        (
+            lambda cfg: setattr(cfg.scene.robot.actuators["body"], "effort_limit", "x"),
+            r"scene.robot.actuators\['body'\].effort_limit is 'x'; allowed: a number",
+        ),
+    ],
+)
+def test_a_value_of_another_type_is_named(change, message):
+    cfg = ant_cfg()
+    change(cfg)
+    with pytest.raises(ConfigError, match=message):
+        cfg.validate()
+
+
+def test_lengths_and_indices_are_whole_numbers_of_the_right_shape():
+    env = make_ant(num_envs=2)
+    for value in (torch.tensor([1.5, 2.0]), torch.tensor([1]), [1, 2], torch.tensor([True, False])):
+        with pytest.raises(ConfigError, match="episode_length_buf is given"):
+            env.episode_length_buf = value
+    env.episode_length_buf = torch.tensor([-5, 2**40])
+    assert env.episode_length_buf.tolist() == [0, env.max_episode_length]
+    with pytest.raises(ConfigError, match=r"env_ids are torch\.float32"):
+        env.reset(env_ids=torch.tensor([1.5]))
+    with pytest.raises(ConfigError, match="seed is 'a'"):
+        env.reset(seed="a")
+    env.close()
+
+
+def test_a_robot_that_is_not_one_for_the_task_is_refused():
+    cfg = ant_cfg()
+    cfg.scene.robot.actuators["body"].mode = "position"
+    with pytest.raises(ConfigError, match=r"front_left_leg.*have mode 'position'; allowed: 'effort'"):
+        treadle.make("Ant-Direct", cfg=cfg, num_envs=1, device="cpu")
+
+
+def test_actuators_that_push_by_themselves_are_refused(tmp_path):
+    text = robot_path("ant").read_text()
+    path = tmp_path / "driven.xml"
+    section = '<actuator><general joint="front_left_leg" gainprm="500"/></actuator></mujoco>'
+    path.write_text(text.replace("</mujoco>", section))
+    cfg = ant_cfg()
+    cfg.scene.robot.asset_path = str(path)
+    with pytest.raises(ConfigError, match="actuators of kind general; allowed: motor, position, velocity"):
+        treadle.make("Ant-Direct", cfg=cfg, num_envs=1, device="cpu")

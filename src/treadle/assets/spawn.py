@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import newton
 import warp as wp
@@ -99,6 +101,7 @@ def _load_model(builder: newton.ModelBuilder, cfg: ArticulationCfg, where: str) 
     if not path.is_file():
         raise ConfigError(f"{where}.asset_path is {cfg.asset_path!r}: there is no such file")
     try:
+        _check_actuators(ElementTree.parse(path), f"{where}.asset_path is {cfg.asset_path!r}")
         builder.add_mjcf(
             str(path),
             xform=wp.transform(cfg.init_state.pos, cfg.init_state.rot),
@@ -107,8 +110,19 @@ def _load_model(builder: newton.ModelBuilder, cfg: ArticulationCfg, where: str) 
             parse_visuals=False,
             collapse_fixed_joints=True,
         )
+    except ConfigError:
+        raise
     except Exception as error:
         raise ConfigError(f"{where}.asset_path is {cfg.asset_path!r}, which Newton can't load: {error}") from error
+
+
+def _check_actuators(tree: ElementTree.ElementTree[Any], what: str) -> None:
+    """Refuse actuators that push without a command. Motors do not, and drives are set by the configuration."""
+    kinds = {element.tag for section in tree.iter("actuator") for element in section}
+    if refused := sorted(kinds - {"motor", "position", "velocity"}):
+        raise ConfigError(
+            f"{what}, which has actuators of kind {', '.join(refused)}; allowed: motor, position, velocity"
+        )
 
 
 def _check_joints(builder: newton.ModelBuilder, joints: Sequence[int], names: Sequence[str], where: str) -> None:

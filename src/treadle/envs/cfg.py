@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from treadle._checks import choice_problems, count_problems, is_finite
+from treadle._checks import choice_problems, count_problems, is_finite, type_problems
 from treadle.errors import ConfigError
 from treadle.physics import SimulationCfg
 from treadle.scene import SceneCfg
@@ -75,5 +75,14 @@ class DirectEnvCfg:
         Raises:
             ConfigError: One or more values are not allowed; all are reported together.
         """
-        if problems := list(self.problems()):
+        wrong_types = list(type_problems(self))
+        try:
+            wrong_values = list(self.problems())
+        except (AttributeError, TypeError, ValueError):
+            if not wrong_types:
+                raise
+            wrong_values = []  # the values can't be judged before their types are right
+        reported = {problem.split(" is ")[0] for problem in wrong_values}
+        problems = [problem for problem in wrong_types if problem.split(" is ")[0] not in reported] + wrong_values
+        if problems:
             raise ConfigError.from_problems(problems)

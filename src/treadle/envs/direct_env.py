@@ -216,8 +216,9 @@ class DirectEnv:
 
     def seed(self, seed: int) -> None:
         """Seed the environments' random numbers. Each environment draws from a state of its own."""
-        if not 0 <= seed < 2**31:
-            raise ConfigError(f"seed is {seed}; allowed: 0 to 2147483647")
+        if not isinstance(seed, int) or not 0 <= seed < 2**31:
+            raise ConfigError(f"seed is {seed!r}; allowed: 0 to 2147483647")
+        self._check_open()
         with torch_stream(self.device):
             wp.launch(
                 seed_random_state, self.num_envs, inputs=[seed], outputs=[self.buffers.random_state], device=self.device
@@ -234,15 +235,21 @@ class DirectEnv:
     def episode_length_buf(self) -> torch.Tensor:
         """Steps taken in the current episodes, int32, shape (num_envs,).
 
-        Assigning copies the values in place. It makes the first reset where that has not happened, which would undo it.
+        Assigning copies the values in place, clamped to 0 and the longest episode. It makes the first reset where that
+        has not happened, which would undo it.
         """
         return self.buffers.torch.episode_length
 
     @episode_length_buf.setter
     def episode_length_buf(self, value: torch.Tensor) -> None:
+        if not isinstance(value, torch.Tensor) or value.is_floating_point() or value.dtype is torch.bool:
+            kind = value.dtype if isinstance(value, torch.Tensor) else type(value).__name__
+            raise ConfigError(f"episode_length_buf is given a {kind}; allowed: a tensor of whole numbers")
+        if tuple(value.shape) != (self.num_envs,):
+            raise ConfigError(f"episode_length_buf is given shape {tuple(value.shape)}; allowed: ({self.num_envs},)")
         if not self._is_reset:
             self.reset()
-        self.buffers.torch.episode_length.copy_(value)
+        self.buffers.torch.episode_length.copy_(value.clamp(0, self.max_episode_length))
 
     @property
     def single_observation_space(self) -> gymnasium.spaces.Dict:
@@ -382,7 +389,10 @@ class DirectEnv:
         """Return a mask of shape (num_envs,) with the given environments set."""
         if env_ids is None:
             return torch.ones(self.num_envs, dtype=torch.bool, device=self.device)
-        ids = torch.as_tensor(env_ids, dtype=torch.long, device=self.device)
+        ids = torch.as_tensor(env_ids, device=self.device)
+        if ids.numel() and (ids.is_floating_point() or ids.dtype is torch.bool or ids.dim() != 1):
+            raise ConfigError(f"env_ids are {ids.dtype}, shape {tuple(ids.shape)}; allowed: a row of whole numbers")
+        ids = ids.long()
         if ids.numel() and not (0 <= int(ids.min()) and int(ids.max()) < self.num_envs):
             raise ConfigError(
                 f"env_ids run from {int(ids.min())} to {int(ids.max())}; allowed: 0 to {self.num_envs - 1}"

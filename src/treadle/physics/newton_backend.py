@@ -31,7 +31,7 @@ class NewtonBackend:
         scope: Owner of the launches that the backend adds around the solver.
 
     Raises:
-        ConfigError: The model does not have one articulation per world.
+        ConfigError: The model does not have one articulation per world, or MuJoCo refuses it.
     """
 
     def __init__(self, model: newton.Model, cfg: SimulationCfg, scope: LaunchScope):
@@ -44,7 +44,10 @@ class NewtonBackend:
         self.device = model.device
         self.num_envs = model.world_count
         self.dt = cfg.dt
-        self.solver = SolverMuJoCo(model, **_solver_options(cfg))
+        try:
+            self.solver = SolverMuJoCo(model, **_solver_options(cfg))
+        except ValueError as error:
+            raise ConfigError(f"MuJoCo can't simulate the model: {' '.join(str(error).split())}") from error
         # Overflows are counted per environment; the solver would print a line per step from the device.
         self.solver.mjw_model.opt.warn_overflow = 0
         self._scope = scope

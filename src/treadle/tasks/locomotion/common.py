@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
+from treadle.assets import Articulation
 from treadle.assets.names import values_by_name
 from treadle.envs import DirectEnv
 from treadle.errors import ConfigError
@@ -38,6 +39,7 @@ class LocomotionParts:
 
     def __init__(self, env: DirectEnv, cfg: LocomotionEnvCfg):
         robot, physics = env.robot, env.physics
+        _check_robot(robot)
         device = physics.device
         gears = np.array(values_by_name(cfg.joint_gears, robot.joint_names, "joint_gears"), dtype=np.float32)
         if gearless := [name for name, gear in zip(robot.joint_names, gears, strict=True) if gear == 0.0]:
@@ -53,3 +55,17 @@ class LocomotionParts:
         self.target_distance = wp.zeros(env.num_envs, dtype=wp.float64, device=device)
         """Distance to the target in the ground plane at the last step [m], float64, shape (num_envs,)."""
         self.num_observations = 12 + 3 * robot.num_joints + 6 * len(self.feet.body_ids)
+
+
+def _check_robot(robot: Articulation) -> None:
+    """Raise unless efforts move the joints, and their positions can be observed as shares of their limits."""
+    layout = robot.layout
+    problems = []
+    if held := [n for n, held in zip(robot.joint_names, layout.position_controlled, strict=True) if held]:
+        problems.append(
+            f"scene.robot.actuators: {', '.join(held)} have mode 'position'; allowed: 'effort', which the task commands"
+        )
+    if free := [n for n, (low, up) in zip(robot.joint_names, layout.position_limits, strict=True) if up - low > 1e6]:
+        problems.append(f"scene.robot: {', '.join(free)} have no position limits; allowed: joints with limits")
+    if problems:
+        raise ConfigError.from_problems(problems)
