@@ -402,6 +402,15 @@ def test_another_kernel_in_the_module_is_no_change(device):
     assert out.numpy()[0] == 4.0
 
 
+@pytest.mark.parametrize("contract", ["checked", "trusted", "debug"])
+def test_arguments_that_can_be_read_once(device, contract):
+    cache, x, out, expected = support.cache(device, contract), buffer(device), zeros(device), zeros(device)
+    for dim in (N, N, 4, N):
+        cache.launch(support.add, dim, iter([x, 1.0]), iter([out]))
+        wp.launch(support.add, dim, [x, 1.0, expected], device=device)
+    assert same_bits(out, expected)
+
+
 def test_two_caches_of_one_device(device):
     caches, outs = [support.cache(device) for _ in range(2)], [zeros(device) for _ in range(2)]
     for _ in range(3):

@@ -111,19 +111,21 @@ class LaunchCache:
         if type(dim) is not int and type(dim) is not tuple:
             dim = extents(dim)
         record = self._records.get((kernel, site))
-        log = self.captures.open
+        args = None if self._trusts else [*inputs, *outputs]
         if (
             record is None
-            or log is not None
+            or self.captures.open is not None
             or adjoint
             or self._runtime.tape is not None
             or record.loaded.hashers is not record.module.hashers
             or not (
-                (self._trusts and not dynamic and dim == record.dim)
-                or (not self._verifies and record.unchanged([*inputs, *outputs], dim, block_dim, max_blocks))
+                not dynamic and dim == record.dim
+                if args is None
+                else not self._verifies and record.unchanged(args, dim, block_dim, max_blocks)
             )
         ):
-            args = [*inputs, *outputs]
+            if args is None:
+                args = [*inputs, *outputs]
             call = LaunchCall(kernel, dim, args, site, stream, block_dim, max_blocks, dynamic)
             if adjoint or not record_tape:
                 call = call._replace(

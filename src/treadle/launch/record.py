@@ -19,7 +19,6 @@ __all__ = ["Dim", "LaunchCall", "LaunchRecord", "argument_index", "extents", "is
 Dim = int | Sequence[int]
 
 _is = operator.is_
-_descriptor = operator.attrgetter("ctype")
 
 
 class LaunchCall(NamedTuple):
@@ -86,6 +85,7 @@ class LaunchRecord:
         "site",
         "stats",
         "volatile",
+        "watched",
     )
 
     def __init__(self, call: LaunchCall, device: wp.Device, stats: SiteStats):
@@ -113,6 +113,7 @@ class LaunchRecord:
         self.volatile: dict[int, ArgumentSignature] = {}
         self.arrays: dict[int, wp.array] = {}
         self.known: dict[int, Any] = {}
+        self.watched: list[wp.array] = []
         self.descriptors: list[Any] = []
         for index, value in enumerate(self.args):
             self._note(index, value)
@@ -128,7 +129,7 @@ class LaunchRecord:
             self.dynamic_names = names
 
     def unchanged(self, args: list[Any], dim: Dim, block_dim: int | None, max_blocks: int) -> bool:
-        """Return whether a call is seen at once to be the recorded one. The hot path: no Python code per argument."""
+        """Return whether a call is seen at once to be the recorded one. The hot path: one attribute for each array."""
         return (
             dim == self.dim
             and block_dim == self.block_dim
@@ -136,7 +137,7 @@ class LaunchRecord:
             and not self.volatile
             and len(args) == len(self.args)
             and all(map(_is, args, self.args))
-            and list(map(_descriptor, self.arrays.values())) == self.descriptors  # by identity: they define no equality
+            and [array.ctype for array in self.watched] == self.descriptors  # by identity: they define no equality
         )
 
     def matches_layout(self, args: Sequence[Any], block_dim: int | None, max_blocks: int) -> bool:
@@ -208,7 +209,7 @@ class LaunchRecord:
             self.arrays[index], self.known[index] = value, value.ctype
         elif not (is_constant(value) or is_struct(value) or self._reads_in_place(index, value)):
             self.volatile[index] = ArgumentSignature.of(value, self.declared[index])
-        self.descriptors = list(self.known.values())
+        self.watched, self.descriptors = list(self.arrays.values()), list(self.known.values())
 
     def _reads_in_place(self, index: int, value: Any) -> bool:
         """Return whether the command refers to a vector or matrix itself: Warp copies those that it has to convert."""
