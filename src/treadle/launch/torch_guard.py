@@ -79,14 +79,8 @@ class TorchGuard:
 @functools.cache
 def _modes() -> tuple[type, type]:
     """Return the modes that see operations, and what is none. A class lives until it is collected: make two, once."""
-    import torch
     from torch.overrides import TorchFunctionMode
     from torch.utils._python_dispatch import TorchDispatchMode
-
-    def on_host(value: Any) -> bool:
-        if isinstance(value, list | tuple):
-            return any(map(on_host, value))
-        return isinstance(value, torch.Tensor) and value.device.type == "cpu"
 
     class DispatchMode(TorchDispatchMode):
         """Sees each operation, those inside of other operations included."""
@@ -99,10 +93,10 @@ def _modes() -> tuple[type, type]:
             kwargs = kwargs or {}
             if func.is_view:
                 return func(*args, **kwargs)
-            if self.guard.device.is_cpu or on_host((*args, *kwargs.values())):
+            if self.guard.device.is_cpu or _is_on_host((*args, *kwargs.values())):
                 self.guard.refuse(str(func))
             result = func(*args, **kwargs)
-            if on_host(result):
+            if _is_on_host(result):
                 self.guard.refuse(str(func))
             return result
 
@@ -120,3 +114,10 @@ def _modes() -> tuple[type, type]:
             return func(*args, **(kwargs or {}))
 
     return DispatchMode, FunctionMode
+
+
+def _is_on_host(value: Any) -> bool:
+    """Return whether a value is, or a list of them holds, a tensor of the CPU."""
+    if isinstance(value, list | tuple):
+        return any(map(_is_on_host, value))
+    return isinstance(value, sys.modules["torch"].Tensor) and value.device.type == "cpu"
