@@ -61,7 +61,7 @@ def test_a_leak_is_found(monkeypatch):
     run = Program.run
 
     def leak(program, count):
-        leaked.append(wp.zeros(1, device="cpu"))
+        leaked.extend(wp.zeros(1, device="cpu") for _ in range(10))
         run(program, count)
 
     monkeypatch.setattr(Program, "run", leak)
