@@ -18,7 +18,6 @@ def text(report: dict[str, Any]) -> str:
     title = "Growth over the second half of the run: median of the last quarter less that of the third"
     table = Table(title, ["quantity", "at the end", "growth", "bound"], rows)
     counts = ", ".join(f"{name} {count}" for name, count in report["counts"].items())
-    verdict = (
-        "; ".join(report["problems"]) or "all results equal those of eager launches, and nothing grew beyond its bound"
-    )
+    fine = "all results equal those of eager launches, and nothing grew beyond its bound"
+    verdict = "; ".join(report["problems"]) or fine
     return f"{report['seconds']:g} s: {counts}\n\n{table.text()}\n\n{verdict}"
