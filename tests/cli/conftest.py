@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -70,13 +71,23 @@ def start():
     """Return a function that starts a command in a process of its own."""
     processes = []
 
-    def run(*argv: str) -> subprocess.Popen[str]:
+    def run(*argv: str, shell: Path | None = None, **env: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-u", "-W", "error", "-c", _PROGRAM, *argv]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if shell is not None:
+            command = ["sh", str(shell), *command]
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"OMP_NUM_THREADS": "1"} | env,
+        )
         processes.append(process)
         return process
 
     yield run
     for process in processes:
         process.kill()
-        process.communicate()
+        process.wait()
+        for stream in (process.stdout, process.stderr):
+            stream.close()

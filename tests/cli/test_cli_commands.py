@@ -216,6 +216,15 @@ def test_a_stored_configuration_that_no_longer_fits_is_one_line(fails, capsys):
     assert "no field 'pusch' (did you mean 'push'" in message
 
 
+def test_a_full_disk_below_the_output_is_one_line(start, tmp_path):
+    script = tmp_path / "program.sh"
+    script.write_text('exec "$@" > /dev/full\n')
+    process = start("list", shell=script)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert err == "treadle: error: the output cannot be written: No space left on device\n"
+
+
 @pytest.mark.parametrize("failure", ["--env.fail-at-step=5"])
 def test_a_run_that_fails_keeps_its_message(fails, failure):
     assert "observation 'policy'" in fails("train", TASK, "--log-dir", "run", failure)

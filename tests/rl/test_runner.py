@@ -131,9 +131,9 @@ def interrupt_after(runner, num_steps: int, number: signal.Signals, count: int =
     env.step = step_and_interrupt
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_saves_the_last_complete_iteration(make_runner, tmp_path, number):
-    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     runner = make_runner()
     after = {}
     runner.on_progress = lambda line: after.update(
@@ -146,7 +146,7 @@ def test_a_signal_saves_the_last_complete_iteration(make_runner, tmp_path, numbe
     loaded = ckpt.load(tmp_path)
     assert (loaded.iteration, runner.last_checkpoint) == (1, tmp_path / "model_1.pt")
     assert torch.equal(loaded.algorithm["actor_state_dict"]["mlp.0.weight"], after[2])
-    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
+    assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == handlers
     assert iterations(tmp_path) == [0, 1]
     runner.learn(1)
     assert iterations(tmp_path) == [0, 1, 2]

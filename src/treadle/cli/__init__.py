@@ -5,13 +5,14 @@ A command is imported when it is called, so listing tasks or naming a wrong one 
 
 from __future__ import annotations
 
+import errno
 import importlib
 import logging
-import os
 import sys
 from collections.abc import Sequence
 
 from treadle import __version__
+from treadle.cli.output import complain, discard, open_missing_streams
 from treadle.errors import TreadleError, UnknownNameError, missing_extra
 
 __all__ = ["main"]
@@ -28,6 +29,7 @@ _COMMANDS = {
 _ERROR = 2
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,11 +43,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         Exit status: 0, 2 after a mistake, 130 after an interruption.
     """
+    open_missing_streams()
     warnings = _Warnings()
     logger = logging.getLogger("treadle")
     logger.addHandler(warnings)
     try:
-        return _dispatch(list(sys.argv[1:] if argv is None else argv))
+        status = _dispatch(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()  # where Python does it, after this, a failure is no line but a traceback
+        return status
     except TreadleError as error:
         return _fail(str(error))
     except ModuleNotFoundError as error:
@@ -53,11 +58,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         return _fail(str(missing))
     except KeyboardInterrupt:
-        print("treadle: interrupted", file=sys.stderr)
+        complain("treadle: interrupted")
         return _INTERRUPTED
     except BrokenPipeError:  # the reader of our output went away, as in `treadle train TASK --help | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard(sys.stdout)
         return _BROKEN_PIPE
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        discard(sys.stdout)
+        return _fail(f"{error.filename or 'the output'} cannot be written: {error.strerror}")
     finally:
         logger.removeHandler(warnings)
 
@@ -70,7 +80,7 @@ class _Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print a record."""
-        print(f"treadle: warning: {' '.join(record.getMessage().split())}", file=sys.stderr)
+        complain(f"treadle: warning: {' '.join(record.getMessage().split())}")
 
 
 def _dispatch(argv: list[str]) -> int:
@@ -98,5 +108,5 @@ def _help() -> str:
 
 
 def _fail(message: str) -> int:
-    print(f"treadle: error: {' '.join(message.split())}", file=sys.stderr)
+    complain(f"treadle: error: {' '.join(message.split())}")
     return _ERROR

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle.cli.imports import split_imports
+from treadle.cli.output import output_may_be_lost
 from treadle.cli.parsing import parse, peek, split_task
 from treadle.cli.sizes import sizes_as_errors
 from treadle.errors import ConfigError
@@ -145,9 +146,11 @@ def _train(plan: _Plan) -> int:
             with sizes_as_errors("training", building=False):
                 runner.learn(agent.max_iterations, init_at_random_ep_len=agent.init_at_random_ep_len)
         except KeyboardInterrupt:
-            print(f"interrupted again: stopped without a checkpoint; earlier ones are in {plan.run_dir}", flush=True)
+            with output_may_be_lost():
+                print(f"interrupted again: stopped without a checkpoint; earlier ones are in {plan.run_dir}")
             return _INTERRUPTED
-        _print_end(plan, runner, reporter)
+        with output_may_be_lost():
+            _print_end(plan, runner, reporter)
         return _INTERRUPTED if runner.interrupted else 0
 
 
@@ -169,11 +172,13 @@ class _Reporter:
 
     def __call__(self, progress: Progress) -> None:
         self.last = progress
+        lines = [] if self._quiet else [str(progress)]
         if (report := self._env.launch_report()) != self._launch_report:
             self._launch_report = report
-            print(report, flush=True)
-        if not self._quiet:
-            print(progress, flush=True)
+            lines.insert(0, report)
+        if lines:
+            with output_may_be_lost():
+                print(*lines, sep="\n")
 
 
 def _write_params(plan: _Plan, env: DirectEnv) -> None:

@@ -1,7 +1,8 @@
-"""Ctrl-C and SIGTERM as a request to stop at a point where the learner's state is whole."""
+"""Ctrl-C, SIGTERM and SIGHUP as a request to stop at a point where the learner's state is whole."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -10,6 +11,7 @@ from typing import Any
 
 __all__ = ["StopRequest", "StopTraining"]
 
+_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NOTICE = b"\ntreadle: stopping after this step and saving a checkpoint; interrupt again to stop without one\n"
 
 
@@ -18,10 +20,12 @@ class StopTraining(Exception):
 
 
 class StopRequest:
-    """While entered, the first SIGINT or SIGTERM is remembered, and a second one raises ``KeyboardInterrupt``.
+    """While entered, the first SIGINT, SIGTERM or SIGHUP is remembered, and a later one raises ``KeyboardInterrupt``.
+
+    A later SIGHUP does not: when a terminal is closed, both the system and the shell send one.
 
     Signals reach the main thread only; in another thread entering changes nothing. A signal that the process ignores,
-    as jobs in the background of a script ignore SIGINT, stays ignored.
+    as jobs in the background of a script ignore SIGINT and those of ``nohup`` SIGHUP, stays ignored.
     """
 
     def __init__(self) -> None:
@@ -40,7 +44,7 @@ class StopRequest:
     def __enter__(self) -> StopRequest:
         self.requested = False
         if threading.current_thread() is threading.main_thread():
-            heard = (n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN)
+            heard = (n for n in _HEARD if signal.getsignal(n) is not signal.SIG_IGN)
             self._previous = {number: signal.signal(number, self._handle) for number in heard}
         return self
 
@@ -53,6 +57,9 @@ class StopRequest:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.requested:
+            if number == signal.SIGHUP:
+                return
             raise KeyboardInterrupt
         self.requested = True
-        os.write(2, _NOTICE)  # not print: a signal may come in the middle of one
+        with contextlib.suppress(OSError):  # Ctrl-C ends the reader of our output too, and may end it first
+            os.write(2, _NOTICE)  # not print: a signal may come in the middle of one

@@ -83,8 +83,8 @@ class TreadleRunner(OnPolicyRunner):
     def learn(self, num_learning_iterations: int, init_at_random_ep_len: bool = False) -> None:
         """Make ``num_learning_iterations`` more iterations.
 
-        The first SIGINT or SIGTERM ends the rollout at the next step, where the networks are those of the last complete
-        iteration, writes a checkpoint of it and returns with ``interrupted`` set.
+        The first SIGINT, SIGTERM or SIGHUP ends the rollout at the next step, where the networks are those of the last
+        complete iteration, writes a checkpoint of it and returns with ``interrupted`` set.
 
         Raises:
             KeyboardInterrupt: A second signal came. Checkpoints on disk are unharmed.
