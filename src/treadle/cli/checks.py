@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import tempfile
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from pathlib import Path
 
 from treadle.cli.quiet import start_warp
@@ -20,7 +17,6 @@ __all__ = [
     "env_problems",
     "launch_problems",
     "newest_run",
-    "prepare_run_dir",
     "runs_dir",
 ]
 
@@ -79,54 +75,3 @@ def newest_run(task: str) -> Path | None:
 
     runs = sorted((path for path in runs_dir(task).glob("*") if path.is_dir()), reverse=True)
     return next((path for path in runs if list_checkpoints(path)), None)
-
-
-def prepare_run_dir(task: str, log_dir: str | None, run_name: str | None, resumed_iteration: int | None) -> Path:
-    """Create the run directory and make sure that it can be written and that no checkpoint in it would be overwritten.
-
-    Args:
-        task: Id of the task.
-        log_dir: The directory; a new one below :func:`runs_dir` when ``None``.
-        run_name: Appended to the new directory's name.
-        resumed_iteration: Iteration that the run goes on from, ``None`` for a new run.
-
-    Raises:
-        ConfigError: The directory cannot be used.
-    """
-    if run_name is not None and not re.fullmatch(r"[\w.+-]+", run_name):
-        raise ConfigError(f"--run-name is {run_name!r}; allowed: letters, digits and . + - _")
-    path = Path(log_dir) if log_dir is not None else _new_run_dir(runs_dir(task), run_name)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
-    except OSError as error:
-        raise ConfigError(
-            f"the run directory {path} cannot be written: {error.strerror}; choose one with --log-dir"
-        ) from error
-    _refuse_overwriting(path, resumed_iteration)
-    return path
-
-
-def _refuse_overwriting(path: Path, resumed_iteration: int | None) -> None:
-    from treadle.rl.checkpoint import list_checkpoints
-
-    found = list_checkpoints(path)
-    if not found or (resumed_iteration is not None and max(found) <= resumed_iteration):
-        return
-    if resumed_iteration is None:
-        raise ConfigError(
-            f"--log-dir {path} holds checkpoints already; go on with --resume, or choose another directory"
-        )
-    raise ConfigError(
-        f"--log-dir {path} holds later checkpoints than iteration {resumed_iteration}, which would be overwritten; "
-        "choose another directory"
-    )
-
-
-def _new_run_dir(parent: Path, run_name: str | None) -> Path:
-    name = datetime.now().strftime("%Y-%m-%d_%H-%M-%S") + (f"_{run_name}" if run_name else "")
-    path, count = parent / name, 1
-    while path.exists():
-        path, count = parent / f"{name}_{count}", count + 1
-    return path

@@ -50,8 +50,8 @@ class TrainOptions(_CommonOptions):
     run_name: Annotated[str | None, _never_none()] = None
     """Appended to the name of the default run directory."""
     resume: Annotated[str | None, _never_none()] = None
-    """Go on from a checkpoint file or the newest one of a run directory; without a value, of --log-dir if it has one,
-    else of the task's newest run. The configuration stored there is the default of all other options, except the
+    """Go on from a checkpoint file or the newest one of a run directory; without a value, of --log-dir if that is
+    given, else of the task's newest run. The configuration stored there is the default of all other options, except the
     device."""
     quiet: bool = False
     """Print no line per iteration."""

@@ -75,12 +75,13 @@ def parse(default: T, argv: list[str], prog: str) -> T:
 
 
 def peek(argv: list[str], option: str) -> str | None:
-    """Return an option's value before the options are parsed, ``None`` when it is not given."""
+    """Return an option's last value before the options are parsed, ``None`` when it is not given."""
+    found = None
     for position, arg in enumerate(argv):
         name, equals, value = arg.partition("=")
         if name.replace("_", "-") == option:
-            return value if equals else next(iter(argv[position + 1 :]), None)
-    return None
+            found = value if equals else next(iter(argv[position + 1 :]), None)
+    return found
 
 
 def option_types(cfg: Any, prefix: str = "--") -> dict[str, Any]:

@@ -103,7 +103,7 @@ def _play(plan: _Plan) -> dict[str, Any]:
             "seed": plan.cfg.seed,
             "stochastic": options.stochastic,
             "checkpoint": str(plan.path),
-            "iteration": checkpoint.iteration,
+            "iterations": checkpoint.iteration + 1,
         }
         if not options.json:
             _print_start(about)
@@ -136,7 +136,7 @@ def _print_start(about: dict[str, Any]) -> None:
     kind = "stochastic" if about["stochastic"] else "deterministic"
     print(f"task: {about['task']}, {about['frontend']} frontend, {kind} policy")
     print(f"device: {about['device']}, {about['num_envs']} environments, seed {about['seed']}")
-    print(f"checkpoint: {about['checkpoint']}, iteration {about['iteration']}", flush=True)
+    print(f"checkpoint: {about['checkpoint']}, after {about['iterations']} iterations", flush=True)
 
 
 def _print_result(result: dict[str, Any]) -> None:

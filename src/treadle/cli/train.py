@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import time
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from treadle.cli.imports import split_imports
 from treadle.cli.output import output_may_be_lost
 from treadle.cli.parsing import parse, peek, split_task
+from treadle.cli.run_dir import open_run_dir
 from treadle.cli.sizes import sizes_as_errors
 from treadle.errors import ConfigError
 
@@ -54,16 +56,15 @@ def run(argv: list[str]) -> int:
     spec, argv = split_task("train", argv, _SUMMARY)
     if spec is None:
         return 0
-    plan = _plan(spec, argv, modules)
-    try:
-        return _train(plan)
-    finally:
-        if not any(plan.run_dir.iterdir()):
-            plan.run_dir.rmdir()
+    with contextlib.ExitStack() as stack:
+        return _train(_plan(spec, argv, modules, stack))
 
 
-def _plan(spec: TaskSpec, argv: list[str], modules: list[str]) -> _Plan:
-    """Read the options over the defaults, which a resumed run takes from its checkpoint, and check everything."""
+def _plan(spec: TaskSpec, argv: list[str], modules: list[str], stack: contextlib.ExitStack) -> _Plan:
+    """Read the options over the defaults, which a resumed run takes from its checkpoint, and check everything.
+
+    The run directory is held as long as the stack is.
+    """
     from treadle.cli import checks
     from treadle.cli.common import apply_short_options, resolve_frontend, stored_cfg
     from treadle.cli.options import TrainOptions
@@ -85,8 +86,8 @@ def _plan(spec: TaskSpec, argv: list[str], modules: list[str]) -> _Plan:
     problems = list(dict.fromkeys([*checks.as_options(problems, used), *conflicts]))
     if problems := [*problems, *checks.launch_problems(options.env)]:
         raise ConfigError.from_problems(problems)
-    iteration = None if resumed is None else resumed.iteration
-    run_dir = checks.prepare_run_dir(spec.task_id, options.log_dir, options.run_name, iteration)
+    completed = None if resumed is None else resumed.iteration + 1
+    run_dir = stack.enter_context(open_run_dir(spec.task_id, options.log_dir, options.run_name, completed))
     return _Plan(
         spec=spec,
         frontend=frontend,
@@ -111,7 +112,11 @@ def _load_resumed(spec: TaskSpec, resume: str, log_dir: str | None) -> tuple[Pat
     from treadle.cli import checks
     from treadle.rl.checkpoint import find_checkpoint, list_checkpoints, load
 
-    if not resume and log_dir and list_checkpoints(Path(log_dir)):
+    if not resume and log_dir:
+        if not list_checkpoints(Path(log_dir)):
+            raise ConfigError(
+                f"--resume: --log-dir {log_dir} has no checkpoint; name the file or the run directory to go on from"
+            )
         resume = log_dir
     path = Path(resume) if resume else checks.newest_run(spec.task_id)
     if path is None:
