@@ -15,9 +15,9 @@ from treadle.launch.captured import CapturedLaunches, CaptureLog
 from treadle.launch.errors import AllocationError, CaptureWarning, LaunchError, StaleArgumentError
 from treadle.launch.graph_entry import GraphEntry
 from treadle.launch.identity import function_name
+from treadle.launch.inputs import input_leaves, input_signature, read_inputs
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
 from treadle.launch.pointers import CachedPointer
-from treadle.launch.signature import ArgumentSignature, leaves
 from treadle.launch.stats import GraphStats, LaunchStats
 from treadle.launch.topology import GraphTopology, read_topology
 
@@ -122,15 +122,15 @@ class GraphCache:
             key: Names the graph. It stands for one function: the same code, of the same object.
             fn: Issues the launches. It must not read device data on the host, allocate, or replace buffers. Torch code
                 that can't be part of a graph makes the capture fail; see :mod:`treadle.launch.torch_guard`.
-            inputs: Arguments (arrays, scalars, structs) whose change makes the graph wrong, or a function that returns
-                them. They are compared at each call, and the function is captured again when one of them has other
-                storage, layout or content.
+            inputs: Arguments whose change makes the graph wrong, or a function that returns them: arrays, numbers,
+                structs, strings, and lists, tuples, sets, dictionaries and dataclasses of these. They are compared at
+                each call, and the function is captured again when one of them has other storage, layout or content.
             may_allocate: ``False`` makes the ``debug`` contract raise where Warp allocates memory during the capture.
                 Such memory belongs to the graph: what is made lazily there and kept is wrong once the graph is gone.
 
         Raises:
             AllocationError: ``debug`` contract, and the function allocates although it may not.
-            LaunchError: The key stands for another function.
+            LaunchError: The key stands for another function, or an input is an object that can't be compared.
             StaleArgumentError: ``debug`` contract, and a captured argument is not what it was, or the function passes
                 another one.
         """
@@ -166,8 +166,8 @@ class GraphCache:
             entry.warm = True
             entry.stats.warmups += 1
             return None
-        values = list(inputs() if callable(inputs) else inputs)
-        signatures = tuple(ArgumentSignature.of(value) for value in values)
+        values = read_inputs(inputs)
+        signatures = tuple(input_signature(value) for value in values)
         if entry.graph is not None and not self._outdated(entry, signatures):
             if self._contract is LaunchContract.DEBUG and entry.launched % _PROBE_EVERY == 1:
                 self._probe(entry, fn)
@@ -237,7 +237,7 @@ class GraphCache:
             return False
         return not self.device.is_capturing
 
-    def _outdated(self, entry: GraphEntry, signatures: tuple[ArgumentSignature, ...]) -> bool:
+    def _outdated(self, entry: GraphEntry, signatures: tuple[object, ...]) -> bool:
         assert entry.launches is not None
         if entry.launches.outdated or signatures != entry.inputs or entry.launches.reloaded:
             return True
@@ -256,7 +256,7 @@ class GraphCache:
             wp.synchronize_device(self.device)
 
     def _renew(
-        self, entry: GraphEntry, fn: Callable[[], object], values: list[Any], signatures: tuple[ArgumentSignature, ...]
+        self, entry: GraphEntry, fn: Callable[[], object], values: list[Any], signatures: tuple[object, ...]
     ) -> str | None:
         """Capture and launch; where that fails, run the function, and return the reason.
 
@@ -266,7 +266,7 @@ class GraphCache:
         reason = self._count_restless(entry) or self._capture(entry, fn) or self._launch_first(entry)
         if reason is None:
             entry.inputs = signatures
-            entry.alive = [leaf for value in values for leaf in leaves(value)]
+            entry.alive = [leaf for value in values for leaf in input_leaves(value)]
             return None
         self._drop([entry])
         fn()

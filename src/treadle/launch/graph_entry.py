@@ -11,7 +11,6 @@ import warp as wp
 
 from treadle.launch.captured import CapturedLaunches
 from treadle.launch.identity import function_identity, function_name
-from treadle.launch.signature import ArgumentSignature
 from treadle.launch.stats import GraphStats
 
 __all__ = ["GraphEntry"]
@@ -25,7 +24,7 @@ class GraphEntry:
     warm: bool = False
     graph: wp.Graph | None = None
     launches: CapturedLaunches | None = None
-    inputs: tuple[ArgumentSignature, ...] = ()
+    inputs: tuple[object, ...] = ()
     alive: list[Any] = field(default_factory=list)
     restless: int = 0
     launched: int = 0

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from treadle.launch.errors import CaptureWarning, LaunchError
+from treadle.launch.inputs import read_inputs
 from treadle.launch.measure import IslandCost, measure
 from treadle.launch.modes import LaunchMode
 from treadle.launch.probe import StageProbe
@@ -71,8 +72,7 @@ class Island:
 
     def read_inputs(self) -> list[Any]:
         """Return the declared inputs of all stages."""
-        inputs = [stage.inputs() if callable(stage.inputs) else stage.inputs for stage in self.stages]
-        return [value for values in inputs for value in values]
+        return [value for stage in self.stages for value in read_inputs(stage.inputs)]
 
 
 class Pipeline:
