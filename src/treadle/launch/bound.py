@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import warp as wp
 
 from treadle.launch.errors import LaunchError
+from treadle.launch.exclusive import CPU_CAPTURE, after_captures
 from treadle.launch.modes import LaunchContract
 from treadle.launch.pointers import CachedPointer, recorded_pointers
 from treadle.launch.record import Dim, LaunchCall, LaunchRecord, argument_index, extents, is_empty
@@ -43,11 +44,13 @@ class BoundLaunch:
             record is None
             or self._verifies
             or self._captures.open is not None
+            or CPU_CAPTURE.thread is not None
             or self._runtime.tape is not None
             or record.loaded.hashers is not record.module.hashers
             or (record.volatile and not self._trusts)
         ):
-            self._launch_with_care(stream)
+            with after_captures(self._cache.device):
+                self._launch_with_care(stream)
             return
         self._stats.replayed += 1
         record.command.launch(stream)

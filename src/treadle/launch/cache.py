@@ -11,6 +11,7 @@ import warp as wp
 from treadle.launch.bound import BoundLaunch
 from treadle.launch.captured import CaptureLog
 from treadle.launch.errors import LaunchError
+from treadle.launch.exclusive import CPU_CAPTURE, after_captures
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
 from treadle.launch.pointers import CachedPointer, recorded_pointers
 from treadle.launch.record import Dim, LaunchCall, LaunchRecord, argument_index, extents, is_empty
@@ -115,6 +116,7 @@ class LaunchCache:
         if (
             record is None
             or self.captures.open is not None
+            or CPU_CAPTURE.thread is not None
             or adjoint
             or self._runtime.tape is not None
             or record.loaded.hashers is not record.module.hashers
@@ -131,7 +133,8 @@ class LaunchCache:
                 call = call._replace(
                     adjoint=adjoint, adj_inputs=adj_inputs, adj_outputs=adj_outputs, record_tape=record_tape
                 )
-            self._launch_with_care(record, call)
+            with after_captures(self.device):
+                self._launch_with_care(record, call)
             return
         record.stats.replayed += 1
         record.command.launch(stream)

@@ -10,6 +10,7 @@ import warp as wp
 
 from treadle.launch.captured import CapturedLaunches, CaptureLog
 from treadle.launch.errors import LaunchError
+from treadle.launch.exclusive import capturing_on
 from treadle.launch.topology import read_topology
 from treadle.launch.torch_guard import TorchGuard
 
@@ -45,7 +46,12 @@ class GraphCapturer:
             Exception: Whatever makes the capture fail.
         """
         guard = TorchGuard(self.device)
-        with _no_garbage_collection(), self._on_capture_stream() as stream, self.noting(launches):
+        with (
+            capturing_on(self.device),
+            _no_garbage_collection(),
+            self._on_capture_stream() as stream,
+            self.noting(launches),
+        ):
             with guard.watching(stream), self._scoped_capture(stream) as capture:
                 fn()
         if not launches.probing and _is_graph_empty(capture.graph):

@@ -13,6 +13,7 @@ from treadle.launch.allocations import noting_allocations
 from treadle.launch.capture import GraphCapturer, explain
 from treadle.launch.captured import CapturedLaunches, CaptureLog
 from treadle.launch.errors import AllocationError, CaptureWarning, LaunchError, StaleArgumentError
+from treadle.launch.exclusive import exclusive_on
 from treadle.launch.graph_entry import GraphEntry
 from treadle.launch.identity import function_name
 from treadle.launch.inputs import input_leaves, input_signature, read_inputs
@@ -80,6 +81,8 @@ class GraphCache:
         self._runtime = self.device.runtime
         self._entries: dict[Hashable, GraphEntry] = {}
         self._capturer = GraphCapturer(self.device, self.captures, capture_mode)
+        self.exclusive = exclusive_on(self.device, capturing_allowed=self.capturing_allowed)
+        """See :meth:`LaunchScope.exclusive`. It can be entered again and again."""
         if self._mode is LaunchMode.GRAPH and not self.capturing_allowed:
             message = f"{self.name}: no graphs on {self.device}: its memory pool is off; see wp.set_mempool_enabled"
             warnings.warn(message, CaptureWarning, stacklevel=2)
@@ -148,6 +151,16 @@ class GraphCache:
         may_allocate: bool = True,
     ) -> str | None:
         """Do as :meth:`run` does; where this very call gave the graph up, return the reason instead of warning."""
+        with self.exclusive:
+            return self._attempt(key, fn, inputs, may_allocate)
+
+    def _attempt(
+        self,
+        key: Hashable,
+        fn: Callable[[], object],
+        inputs: Sequence[Any] | Callable[[], Sequence[Any]],
+        may_allocate: bool,
+    ) -> str | None:
         entry = self._entries.get(key) or self._add_entry(key)
         if not entry.stands_for(fn):
             raise LaunchError(

@@ -106,11 +106,12 @@ class Pipeline:
         self.islands = self._compute_islands()
 
     def run(self) -> None:
-        """Run each stage exactly once."""
-        for island in self.islands:
-            self._run_island(island)
-        if self._alone:
-            self._rejoin()
+        """Run each stage exactly once. On the CPU with graphs, one thread at a time: :meth:`LaunchScope.exclusive`."""
+        with self.scope.exclusive():
+            for island in self.islands:
+                self._run_island(island)
+            if self._alone:
+                self._rejoin()
 
     @property
     def graph_count(self) -> int:
@@ -139,7 +140,8 @@ class Pipeline:
             steps: How often to run the pipeline for the times, which are empty without. Each of these runs counts, as
                 any other does. On CUDA the device is synchronized after each island.
         """
-        costs = measure(lambda: self.islands, self._run_island, self.scope, steps)
+        with self.scope.exclusive():
+            costs = measure(lambda: self.islands, self._run_island, self.scope, steps)
         rows = []
         for number, island in enumerate(self.islands, 1):
             cost = costs.get(island.key, IslandCost())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +76,16 @@ class LaunchScope:
         self._pipelines += 1
         return Pipeline(stages, self, key=None if self._pipelines == 1 else f"pipeline {self._pipelines}")
 
+    def exclusive(self) -> AbstractContextManager[Any]:
+        """Return a context in which no other thread captures or launches a graph on the CPU.
+
+        A capture on the CPU belongs to the process: what another thread launches meanwhile would be recorded instead of
+        run. Pipelines and graphs hold this lock while they run, and launches through a launch cache wait while another
+        thread captures. What an owner does beside them (``wp.launch``, ``wp.copy``, ``fill_``) belongs in this context
+        where other threads use graphs. It is re-entrant, and does nothing on CUDA or where no graph is captured.
+        """
+        return self.graphs.exclusive
+
     def invalidate(self, reason: str) -> None:
         """Drop all graphs and recorded launches of this scope and its children. Call it after replacing buffers.
 
@@ -84,10 +95,11 @@ class LaunchScope:
         Raises:
             LaunchError: A graph is being captured, so that nothing may be dropped.
         """
-        parts = self._drop_graphs(reason)
-        for part in parts:
-            part.launches.invalidate()
-        self.invalidations.append(reason)
+        with self.exclusive():
+            parts = self._drop_graphs(reason)
+            for part in parts:
+                part.launches.invalidate()
+            self.invalidations.append(reason)
 
     def pointers(self) -> list[CachedPointer]:
         """Return every pointer that a record, a bound launch or a graph of this scope or its children uses."""
@@ -111,12 +123,13 @@ class LaunchScope:
             LaunchError: A graph is being captured, or a new array has another shape than the old one.
         """
         pairs = list(replaced)
-        for part in self._parts():
-            part.launches.check_replaced(pairs)
-        parts = self._drop_graphs(reason)
-        for part in parts:
-            part.launches.replace(pairs)
-        self.invalidations.append(reason)
+        with self.exclusive():
+            for part in self._parts():
+                part.launches.check_replaced(pairs)
+            parts = self._drop_graphs(reason)
+            for part in parts:
+                part.launches.replace(pairs)
+            self.invalidations.append(reason)
         return self.pointers()
 
     def _drop_graphs(self, reason: str) -> list[LaunchScope]:
