@@ -7,10 +7,12 @@ code. It is written beside its final name and moved there when it is complete, s
 from __future__ import annotations
 
 import io
+import math
 import os
 import pickle
 import re
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -84,6 +86,7 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
     # The name does not match a checkpoint's, so a file left by a killed process is never taken for one.
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)  # someone may have removed it while the run went on
         try:
             with open(temporary, "wb") as file:
                 file.write(buffer.getbuffer())
@@ -119,6 +122,8 @@ def load(path: Path, *, task: str | None = None) -> Checkpoint:
     if missing := names - data.keys():
         raise CheckpointError(f"{path} is an incomplete checkpoint: {', '.join(sorted(missing))} missing")
     checkpoint = Checkpoint(**{name: data[name] for name in names})
+    if problems := list(_field_problems(checkpoint)):
+        raise CheckpointError(f"checkpoint {path} is not usable: {'; '.join(problems)}")
     if task is not None and checkpoint.task != task:
         raise CheckpointError(f"checkpoint {path} belongs to task {checkpoint.task!r}, not to {task!r}")
     return checkpoint
@@ -162,6 +167,45 @@ def find_checkpoint(path: Path) -> Path:
             return found[max(found)]
         raise CheckpointError(f"no checkpoint in directory {path}: looked for model_<iteration>.pt{_near(path)}")
     raise CheckpointError(f"no checkpoint {path}: no such file or directory{_near(path.parent)}")
+
+
+def _field_problems(checkpoint: Checkpoint) -> Iterator[str]:
+    """Yield one sentence for each field that holds something that Treadle never writes."""
+    for name in ("treadle_version", "task", "frontend", "env_cfg", "agent_cfg"):
+        if not isinstance(value := getattr(checkpoint, name), str):
+            yield f"{name} is {value!r:.40}; allowed: text"
+    for name, least in (("iteration", -1), ("num_actions", 1), ("total_timesteps", 0), ("seed", 0)):
+        if not _is_count(value := getattr(checkpoint, name), least):
+            yield f"{name} is {value!r:.40}; allowed: a whole number from {least} on"
+    seconds = checkpoint.total_time
+    if type(seconds) not in (int, float) or not math.isfinite(seconds) or seconds < 0:
+        yield f"total_time is {seconds!r:.40}; allowed: a number of seconds"
+    widths = checkpoint.num_observations
+    if not isinstance(widths, dict) or not all(isinstance(k, str) and _is_count(n, 0) for k, n in widths.items()):
+        yield f"num_observations is {widths!r:.40}; allowed: the width of each group"
+    if not isinstance(checkpoint.algorithm, dict):
+        yield f"algorithm is {checkpoint.algorithm!r:.40}; allowed: the state of the learner"
+    yield from _rng_problems(checkpoint.rng)
+
+
+def _rng_problems(states: Any) -> Iterator[str]:
+    if not isinstance(states, dict) or "cpu" not in states:
+        yield "rng is without the state of torch's generator 'cpu'"
+        return
+    like = {"cpu": torch.get_rng_state(), "cuda": torch.zeros(16, dtype=torch.uint8), "env": None}
+    for name, state in states.items():
+        usual = like.get(name)
+        fits = isinstance(state, torch.Tensor) and (
+            (state.dtype, state.ndim) == (torch.int32, 1)
+            if usual is None
+            else (state.dtype, state.shape) == (usual.dtype, usual.shape)
+        )
+        if not fits:
+            yield f"rng[{name!r}] is not the state of a generator"
+
+
+def _is_count(value: Any, least: int) -> bool:
+    return type(value) is int and value >= least
 
 
 def _dimensions(num_observations: dict[str, int], num_actions: int) -> str:

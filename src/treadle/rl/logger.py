@@ -7,6 +7,7 @@ import datetime
 import io
 import logging
 import statistics
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from rsl_rl.utils.logger import Logger
 
 import treadle
 
-__all__ = ["Progress", "TreadleLogger", "prints_to_log"]
+__all__ = ["Progress", "TreadleLogger", "prints_to_log", "writer_threads_fail_silently"]
 
 _log = logging.getLogger(__name__)
 
@@ -124,7 +125,7 @@ class TreadleLogger(Logger):
     ) -> None:
         """Write an iteration's scalars and report its progress."""
         self._collect_episodes()
-        with prints_to_log():
+        with prints_to_log(), self._writer_may_fail():
             super().log(
                 it=it,
                 start_it=start_it,
@@ -152,9 +153,19 @@ class TreadleLogger(Logger):
 
     def stop_logging_writer(self) -> None:
         """Close the writer. rsl_rl leaves TensorBoard's open, so the last scalars of a killed process were lost."""
-        super().stop_logging_writer()
-        if self.writer is not None and hasattr(self.writer, "close"):
-            self.writer.close()
+        with self._writer_may_fail():
+            super().stop_logging_writer()
+            if self.writer is not None and hasattr(self.writer, "close"):
+                self.writer.close()
+
+    @contextlib.contextmanager
+    def _writer_may_fail(self) -> Iterator[None]:
+        """Go on without scalars when they cannot be written; checkpoints may still be."""
+        try:
+            yield
+        except OSError as error:
+            _log.warning("no more scalars are logged, since %s cannot be written: %s", self.log_dir, error.strerror)
+            self.writer = _NoWriter()
 
     def _collect_episodes(self) -> None:
         """Append the returns and lengths of the episodes that ended, in the order in which rsl_rl would."""
@@ -165,6 +176,29 @@ class TreadleLogger(Logger):
         ended = torch.stack((returns[done], lengths[done])).tolist()
         self.rewbuffer.extend(ended[0])
         self.lenbuffer.extend(ended[1])
+
+
+@contextlib.contextmanager
+def writer_threads_fail_silently() -> Iterator[None]:
+    """Show no traceback of TensorBoard's thread: its writer raises the same error where it is used next."""
+    previous = threading.excepthook
+
+    def hook(args: threading.ExceptHookArgs) -> None:
+        if not (isinstance(args.exc_value, OSError) and type(args.thread).__module__.startswith("tensorboard.")):
+            previous(args)
+
+    threading.excepthook = hook
+    try:
+        yield
+    finally:
+        threading.excepthook = previous
+
+
+class _NoWriter:
+    """Takes the place of a writer that failed, since rsl_rl writes no checkpoints without one."""
+
+    def add_scalar(self, *args: Any, **kwargs: Any) -> None:
+        """Do nothing."""
 
 
 def _clock(seconds: float) -> str:

@@ -32,7 +32,8 @@ class Policy:
         agent_cfg: A configuration of the class that the stored one has; the task's own when ``None``.
 
     Raises:
-        CheckpointError: The stored configuration does not fit that class, or the stored network.
+        CheckpointError: The stored configuration does not fit that class, or the stored network, whose numbers may also
+            not be finite.
     """
 
     def __init__(
@@ -67,10 +68,14 @@ class Policy:
         model: MLPModel = model_class(sample, cfg["obs_groups"], "actor", checkpoint.num_actions, **model_cfg)
         try:
             model.load_state_dict(checkpoint.algorithm["actor_state_dict"])
-        except (KeyError, RuntimeError) as error:
+        except (AttributeError, KeyError, RuntimeError, TypeError) as error:
             raise CheckpointError(
                 f"the policy stored for task {checkpoint.task!r} does not match its stored configuration"
             ) from error
+        if bad := [name for name, value in model.state_dict().items() if not torch.isfinite(value).all()]:
+            raise CheckpointError(
+                f"the policy stored for task {checkpoint.task!r} has values that are not finite in {', '.join(bad[:3])}"
+            )
         return model
 
 

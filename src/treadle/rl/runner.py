@@ -16,7 +16,7 @@ from treadle.errors import ConfigError, TreadleError
 from treadle.rl import checkpoint as ckpt
 from treadle.rl.health import bad_losses, bad_parameters, diverged, environment_fault
 from treadle.rl.interrupt import StopRequest, StopTraining
-from treadle.rl.logger import Progress, TreadleLogger, prints_to_log
+from treadle.rl.logger import Progress, TreadleLogger, prints_to_log, writer_threads_fail_silently
 from treadle.rl.plain import from_json, to_json
 from treadle.rl.random_states import random_states, restore_env_random_state, restore_random_states
 
@@ -95,7 +95,7 @@ class TreadleRunner(OnPolicyRunner):
         completed_before = self.current_learning_iteration = self.num_completed
         self.env.begin_rollout()
         try:
-            with StopRequest() as stop:
+            with StopRequest() as stop, writer_threads_fail_silently():
                 self.env.before_step = stop.check
                 try:
                     super().learn(num_learning_iterations, init_at_random_ep_len)
@@ -173,13 +173,22 @@ class TreadleRunner(OnPolicyRunner):
         file = ckpt.find_checkpoint(Path(path))
         loaded = ckpt.load(file, task=self.task)
         ckpt.check_dimensions(file, loaded, self.env.unwrapped.num_observations, self.env.num_actions)
+        stored = self._stored_cfg(file, loaded)
+        wanted = self.agent_cfg.algorithm.optimizer
+        if (load_cfg is None or load_cfg.get("optimizer")) and stored.algorithm.optimizer != wanted:
+            raise ckpt.CheckpointError(
+                f"checkpoint {file} holds the state of optimizer {stored.algorithm.optimizer!r}, and "
+                f"agent.algorithm.optimizer is {wanted!r}; allowed with this checkpoint: {stored.algorithm.optimizer!r}"
+            )
         try:
             load_iteration = self.alg.load(loaded.algorithm, load_cfg, strict)
-        except (RuntimeError, ValueError, KeyError) as error:
+        except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
             _log.debug("rsl_rl could not load %s", file, exc_info=True)
             raise ckpt.CheckpointError(
                 f"the networks in checkpoint {file} differ from the configured ones; configure them as there"
             ) from error
+        if bad := bad_parameters(self.alg):
+            raise ckpt.CheckpointError(f"checkpoint {file} has values that are not finite in {', '.join(bad[:3])}")
         self._good_checkpoint = file
         if load_iteration:
             self.num_completed = loaded.iteration + 1
@@ -187,8 +196,14 @@ class TreadleRunner(OnPolicyRunner):
             self.logger.tot_timesteps = loaded.total_timesteps
             self.logger.tot_time = loaded.total_time
             self._restore_random_states(loaded)
-        self._apply_new_learning_rate(loaded)
+        self._apply_new_learning_rate(stored)
         return {}
+
+    def _stored_cfg(self, file: Path, loaded: ckpt.Checkpoint) -> OnPolicyRunnerCfg:
+        try:
+            return from_json(loaded.agent_cfg, self.agent_cfg)
+        except ConfigError as error:
+            raise ckpt.CheckpointError(f"the agent_cfg in checkpoint {file} cannot be read: {error}") from error
 
     def _restore_random_states(self, loaded: ckpt.Checkpoint) -> None:
         env = self.env.unwrapped
@@ -199,8 +214,7 @@ class TreadleRunner(OnPolicyRunner):
         if reason is not None:
             _log.warning("%s: the environments are seeded with %d", reason, fresh_seed)
 
-    def _apply_new_learning_rate(self, loaded: ckpt.Checkpoint) -> None:
-        stored = from_json(loaded.agent_cfg, self.agent_cfg)
+    def _apply_new_learning_rate(self, stored: OnPolicyRunnerCfg) -> None:
         wanted = self.agent_cfg.algorithm.learning_rate
         if wanted != stored.algorithm.learning_rate:
             self.alg.learning_rate = wanted
