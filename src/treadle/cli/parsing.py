@@ -98,13 +98,14 @@ def option_types(cfg: Any, prefix: str = "--") -> dict[str, Any]:
                 by_option |= (
                     option_types(item, f"{nested}.") if dataclasses.is_dataclass(item) else {nested: type(item)}
                 )
-        else:
-            by_option[option] = hints[field.name]
+        elif not any(dataclasses.is_dataclass(arg) for arg in typing.get_args(hints[field.name])):
+            by_option[option] = hints[field.name]  # tyro makes no option for an empty dictionary of dataclasses
     return by_option
 
 
 def _option(prefix: str, name: str) -> str:
-    return prefix + name.replace("_", "-")
+    """Return the name that tyro gives an option: without empty parts, as a regular expression for a key has them."""
+    return ".".join(part for part in (prefix + name.replace("_", "-")).split(".") if part)
 
 
 def _describe_unknown(unknown: list[str], by_option: dict[str, Any]) -> str:
