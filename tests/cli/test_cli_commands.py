@@ -214,6 +214,33 @@ def test_a_stored_configuration_that_no_longer_fits_is_one_line(fails, capsys):
     assert "no field 'pusch' (did you mean 'push'" in message
 
 
+def test_an_encoding_without_the_sign_of_deviation_is_no_reason_to_lose_a_result(start, capsys):
+    assert train("--max-iterations", "1") == 0
+    argv = ["play", TASK, "--checkpoint", "run", "--num-steps", "30"]
+    out, err = start(*argv, PYTHONIOENCODING="ascii").communicate(timeout=120)
+    assert err == ""
+    assert re.search(r"^return: -?[\d.]+ \+/- [\d.]+ \(mean \+/- standard deviation\)$", out, re.MULTILINE)
+
+
+def test_parameters_that_cannot_be_written_are_one_line(fails, monkeypatch):
+    def fail(self, *args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", fail)
+    assert fails("train", TASK, "--log-dir", "run") == (
+        "run/params cannot be written: No space left on device; choose another --log-dir"
+    )
+
+
+def test_play_refuses_weights_that_are_not_finite(fails, capsys):
+    assert train("--max-iterations", "1") == 0
+    capsys.readouterr()
+    loaded = ckpt.load(Path("run"))
+    loaded.algorithm["actor_state_dict"]["mlp.0.weight"][0] = float("nan")
+    ckpt.save(Path("run/model_0.pt"), loaded)
+    assert "not finite in mlp.0.weight" in fails("play", TASK, "--checkpoint", "run", "--json")
+
+
 def test_a_full_disk_below_the_output_is_one_line(start, tmp_path):
     script = tmp_path / "program.sh"
     script.write_text('exec "$@" > /dev/full\n')

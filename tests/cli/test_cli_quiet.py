@@ -43,3 +43,13 @@ def test_an_error_of_warp_keeps_what_was_written(monkeypatch, capfd):
         start_warp()
     os.write(2, b"later\n")
     assert capfd.readouterr().err == "one word\nlater\n"
+
+
+def test_a_place_for_kernels_that_cannot_be_made_is_one_line_with_the_variable_that_helps():
+    program = f"import sys; sys.path.insert(0, {str(SOURCES)!r}); from treadle.cli import main; "
+    program += "sys.exit(main(['train', 'Ant-Direct', '--num-envs', '2', '--log-dir', 'run']))"
+    env = {name: value for name, value in os.environ.items() if name not in ("WARP_CACHE_PATH", "XDG_CACHE_HOME")}
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, env=env | {"HOME": "/proc/nohome"})
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1), result.stderr
+    assert "set WARP_CACHE_PATH to a directory that can be written" in result.stderr

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from treadle import __version__
-from treadle.cli.output import complain, discard, open_missing_streams
+from treadle.cli.output import complain, discard, escape_unknown_characters, open_missing_streams
 from treadle.errors import TreadleError, UnknownNameError, missing_extra
 
 __all__ = ["main"]
@@ -44,6 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0, 2 after a mistake, 130 after an interruption.
     """
     open_missing_streams()
+    escape_unknown_characters()
     warnings = _Warnings()
     logger = logging.getLogger("treadle")
     logger.addHandler(warnings)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Iterator
 from typing import TextIO
 
-__all__ = ["complain", "discard", "open_missing_streams", "output_may_be_lost"]
+__all__ = [
+    "can_print",
+    "complain",
+    "discard",
+    "escape_unknown_characters",
+    "open_missing_streams",
+    "output_may_be_lost",
+]
 
 
 def open_missing_streams() -> None:
@@ -23,6 +31,21 @@ def open_missing_streams() -> None:
                 os.close(opened)
         if getattr(sys, name) is None:
             setattr(sys, name, open(descriptor, "r" if descriptor == 0 else "w", closefd=False))
+
+
+def can_print(text: str) -> bool:
+    """Return whether the encoding of stdout has the characters of a text."""
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def escape_unknown_characters() -> None:
+    """Let a character that the encoding of stdout does not have, as in a path, be no error."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def complain(text: str) -> None:

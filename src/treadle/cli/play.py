@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treadle.cli.output import can_print
 from treadle.cli.parsing import parse, split_task
 from treadle.cli.sizes import sizes_as_errors
 from treadle.errors import ConfigError
@@ -143,7 +144,8 @@ def _print_result(result: dict[str, Any]) -> None:
     print(result["launch"])
     finished, unfinished, steps = result["finished_episodes"], result["unfinished_episodes"], result["num_steps"]
     if finished:
-        print(f"return: {result['mean_return']:.2f} ± {result['std_return']:.2f} (mean ± standard deviation)")
+        sign = "±" if can_print("±") else "+/-"
+        print(f"return: {result['mean_return']:.2f} {sign} {result['std_return']:.2f} (mean {sign} standard deviation)")
         print(f"episode length: {result['mean_episode_length']:.1f} steps")
     else:
         print(f"return: unknown, no episode finished in {steps} steps")

@@ -187,13 +187,21 @@ class _Reporter:
 
 
 def _write_params(plan: _Plan, env: DirectEnv) -> None:
-    """Write the configurations of the run as JSON files."""
+    """Write the configurations of the run as JSON files.
+
+    Raises:
+        ConfigError: They cannot be written.
+    """
     from treadle.rl.plain import to_json
 
     directory = plan.run_dir / "params"
-    directory.mkdir(exist_ok=True)
-    (directory / "env.json").write_text(to_json(env.cfg) + "\n")
-    (directory / "agent.json").write_text(to_json(plan.options.agent) + "\n")
+    texts = {"env.json": to_json(env.cfg), "agent.json": to_json(plan.options.agent)}
+    try:
+        directory.mkdir(exist_ok=True)
+        for name, text in texts.items():
+            (directory / name).write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{directory} cannot be written: {error.strerror}; choose another --log-dir") from error
 
 
 def _print_plan(plan: _Plan) -> None:
