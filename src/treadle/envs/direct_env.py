@@ -170,7 +170,7 @@ class DirectEnv:
         if not self._is_reset:
             self.reset()
         buffers = self.buffers.torch
-        with torch_stream(self.device):
+        with self.scope.exclusive(), torch_stream(self.device):
             buffers.actions.copy_(actions.detach())
             self.pipeline.run()
         return (
@@ -204,7 +204,7 @@ class DirectEnv:
         if not self._is_reset:
             mask.fill_(True)
         buffers = self.buffers
-        with torch_stream(self.device):
+        with self.scope.exclusive(), torch_stream(self.device):
             for flag in (buffers.terminated, buffers.truncated, buffers.non_finite, buffers.bad_observation):
                 flag.zero_()
             self._reset_mask.copy_(mask)
@@ -219,7 +219,7 @@ class DirectEnv:
         if not isinstance(seed, int) or not 0 <= seed < 2**31:
             raise ConfigError(f"seed is {seed!r}; allowed: 0 to 2147483647")
         self._check_open()
-        with torch_stream(self.device):
+        with self.scope.exclusive(), torch_stream(self.device):
             wp.launch(
                 seed_random_state, self.num_envs, inputs=[seed], outputs=[self.buffers.random_state], device=self.device
             )

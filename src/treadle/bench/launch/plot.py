@@ -125,6 +125,7 @@ def _draw_lines(axes: Axes, groups: list[dict[str, Any]], modes: list[str], kern
         ]
         axes.errorbar(counts, medians, errors, color=_COLOURS[mode], marker="o", ms=4, lw=1.6, elinewidth=1)
         ends[mode] = (counts[-1], medians[-1])
+    axes.autoscale(axis="y")  # the panels share this axis: fit the data of those before as well
     low, high = axes.get_ylim()
     ticks = [factor * 10.0**power for power in range(-3, 6) for factor in (1, 2, 5)]
     axes.set_yticks([tick for tick in ticks if low <= tick <= high], minor=False)
