@@ -1,4 +1,4 @@
-"""Several threads, each with a scope of its own. A capture on the CPU belongs to the process."""
+"""Several threads, each with a scope of its own. On the CPU they share the state of a capture."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ def test_two_threads_with_graphs(quick_switches):
 
 @pytest.mark.parametrize("mode", ["eager", "replay"])
 @pytest.mark.parametrize("way", ["launch", "bound", "exclusive"])
-def test_what_another_thread_launches_is_not_recorded(mode, way):
+def test_what_another_thread_launches_waits_for_a_capture(mode, way):
     other, out, mine = cpu_scope("other", mode), zeros("cpu"), zeros("cpu")
     scope = cpu_scope("capturing")
     bound = other.launches.bind(support.count, 1, [], [out])
-    inside, asked = threading.Event(), threading.Event()
+    inside, asked, order = threading.Event(), threading.Event(), []
 
     def step():
         if way == "launch":
@@ -100,6 +100,7 @@ def test_what_another_thread_launches_is_not_recorded(mode, way):
         assert inside.wait(TIMEOUT)
         asked.set()
         step()
+        order.append("launched")
 
     def stage():
         scope.launches.launch(support.count, 1, [], [mine])
@@ -107,6 +108,7 @@ def test_what_another_thread_launches_is_not_recorded(mode, way):
             inside.set()
             assert asked.wait(TIMEOUT)
             threading.Event().wait(0.05)
+            order.append("captured")
 
     def capture():
         for _ in range(5):
@@ -115,6 +117,7 @@ def test_what_another_thread_launches_is_not_recorded(mode, way):
     step()
     step()
     in_threads(capture, launch)
+    assert order == ["captured", "launched"]
     assert (out.numpy()[0], mine.numpy()[0]) == (3.0, 5.0)
 
 

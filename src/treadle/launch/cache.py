@@ -55,6 +55,7 @@ class LaunchCache:
         self._trusts = self._contract is LaunchContract.TRUSTED
         self._verifies = self._contract is LaunchContract.DEBUG
         self._runtime = self.device.runtime
+        self.closed = False
         self._records: dict[tuple[wp.Kernel, Hashable], LaunchRecord] = {}
         self._bound: weakref.WeakSet[BoundLaunch] = weakref.WeakSet()
 
@@ -192,6 +193,7 @@ class LaunchCache:
         Raises:
             LaunchError: The kernel has no argument of a name in ``dynamic``.
         """
+        self._check_open()
         for name in dynamic:
             argument_index(kernel, name)
         stats = self._site_stats(kernel, "bound" if site is None else site)
@@ -272,6 +274,7 @@ class LaunchCache:
 
     def record(self, call: LaunchCall, stats: SiteStats) -> LaunchRecord:
         """Record a launch without issuing it."""
+        self._check_open()
         record = LaunchRecord(call, self.device, stats)
         if self._verifies:
             record.snapshot()
@@ -279,6 +282,7 @@ class LaunchCache:
 
     def launch_unrecorded(self, call: LaunchCall, stats: SiteStats) -> LaunchRecord | None:
         """Launch what has no record, and return the new one where the mode is to record."""
+        self._check_open()
         log = self.captures.open
         if is_empty(call.dim):
             call.issue(self.device)  # runs nothing, but says what is wrong with the call, if anything is
@@ -299,6 +303,10 @@ class LaunchCache:
             self.note(record)
         record.command.launch(call.stream)
         return record
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise LaunchError(f"{self.name} is closed: nothing can be launched or bound with it any more")
 
     def _launch_with_care(self, record: LaunchRecord | None, call: LaunchCall) -> None:
         """Launch whatever is not seen at once to be the recorded call."""

@@ -1,4 +1,8 @@
-"""One thread at a time on the CPU: a capture there belongs to the process, not to the thread that began it."""
+"""One thread at a time on the CPU: there Warp keeps what it knows of a capture for the process.
+
+It records the launches of the capturing thread only, but every thread is told that the device is capturing, and what
+launches and allocations note in Python goes into the one capture.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ def exclusive_on(device: wp.Device, *, capturing_allowed: bool = True) -> Abstra
 
 
 def after_captures(device: wp.Device) -> AbstractContextManager[Any]:
-    """Return a context that waits while another thread captures a CPU graph: what is launched would be recorded."""
+    """Return a context that waits while another thread captures a CPU graph, which a launch would meddle with."""
     foreign = device.is_cpu and CPU_CAPTURE.thread not in (None, threading.get_ident())
     return _LOCK if foreign else _NOTHING
 

@@ -80,6 +80,9 @@ class GraphCache:
         self._contract = resolve_contract(contract)
         self._runtime = self.device.runtime
         self._entries: dict[Hashable, GraphEntry] = {}
+        self.generation = 0
+        """How often everything was dropped."""
+        self.closed = False
         self._capturer = GraphCapturer(self.device, self.captures, capture_mode)
         self.exclusive = exclusive_on(self.device, capturing_allowed=self.capturing_allowed)
         """See :meth:`LaunchScope.exclusive`. It can be entered again and again."""
@@ -161,6 +164,7 @@ class GraphCache:
         inputs: Sequence[Any] | Callable[[], Sequence[Any]],
         may_allocate: bool,
     ) -> str | None:
+        self.check_open()
         entry = self._entries.get(key) or self._add_entry(key)
         if not entry.stands_for(fn):
             raise LaunchError(
@@ -225,12 +229,22 @@ class GraphCache:
 
         The next call of each key runs without a graph. A key that was given up gets another chance.
         """
+        self.generation += 1
         self._drop([entry for entry in self._entries.values() if entry.graph is not None])
         for entry in self._entries.values():
             entry.warm = False
             entry.restless = 0
             entry.seen = entry.identity = None
             entry.stats.reason = None
+
+    def check_open(self) -> None:
+        """Raise where the owner is closed.
+
+        Raises:
+            LaunchError: It is.
+        """
+        if self.closed:
+            raise LaunchError(f"{self.name} is closed: nothing can be run or captured with it any more")
 
     def drop_outdated(self) -> None:
         """Drop the graphs that depend on what is being replaced. They are captured again at their next call."""

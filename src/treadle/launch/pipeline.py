@@ -103,11 +103,13 @@ class Pipeline:
         self._unexplained: tuple[str, ...] = ()
         self._probes = {stage.name: StageProbe(scope) for stage in stages if stage.capture is None}
         self._runs: dict[tuple[str, ...], partial[None]] = {}
+        self._generation = scope.graphs.generation
         self.islands = self._compute_islands()
 
     def run(self) -> None:
         """Run each stage exactly once. On the CPU with graphs, one thread at a time: :meth:`LaunchScope.exclusive`."""
         with self.scope.exclusive():
+            self._follow_scope()
             for island in self.islands:
                 self._run_island(island)
             if self._alone:
@@ -141,6 +143,7 @@ class Pipeline:
                 any other does. On CUDA the device is synchronized after each island.
         """
         with self.scope.exclusive():
+            self._follow_scope()
             costs = measure(lambda: self.islands, self._run_island, self.scope, steps)
         rows = []
         for number, island in enumerate(self.islands, 1):
@@ -160,6 +163,29 @@ class Pipeline:
                     )
                 )
         return PipelineTable(f"{self.scope.name} on {self.scope.device}", tuple(rows))
+
+    def _follow_scope(self) -> None:
+        """Refuse a closed scope; after its graphs were dropped, give the stages that failed another chance."""
+        graphs = self.scope.graphs
+        graphs.check_open()
+        if self._generation == graphs.generation:
+            return
+        self._generation = graphs.generation
+        if not self._failed and not self._alone:
+            return
+        self._probes.update(
+            (stage.name, StageProbe(self.scope))
+            for stage in self.stages
+            if stage.capture is None and stage.name in self._failed
+        )
+        self._failed.clear()
+        self._alone.clear()
+        before, self.islands = self.islands, self._compute_islands()
+        for key in {island.key for island in before} - {island.key for island in self.islands}:
+            graphs.forget(self._graph_key(key))
+        if self._unexplained:
+            graphs.forget(self._graph_key(self._unexplained))
+            self._unexplained = ()
 
     def _mode_of(self, island: Island) -> str:
         graph = island.break_reason is None and self.scope.graphs.capturing_allowed

@@ -59,6 +59,7 @@ class LaunchScope:
         Args:
             name: Name of the part. A second child of that name is called ``name#2``.
         """
+        self.graphs.check_open()
         path, number = f"{self.name}/{name}", 1
         while any(child.name == path for child in self._children):
             number += 1
@@ -73,16 +74,17 @@ class LaunchScope:
         """Return a pipeline of stages that uses the graphs of this scope."""
         from treadle.launch.pipeline import Pipeline
 
+        self.graphs.check_open()
         self._pipelines += 1
         return Pipeline(stages, self, key=None if self._pipelines == 1 else f"pipeline {self._pipelines}")
 
     def exclusive(self) -> AbstractContextManager[Any]:
         """Return a context in which no other thread captures or launches a graph on the CPU.
 
-        A capture on the CPU belongs to the process: what another thread launches meanwhile would be recorded instead of
-        run. Pipelines and graphs hold this lock while they run, and launches through a launch cache wait while another
-        thread captures. What an owner does beside them (``wp.launch``, ``wp.copy``, ``fill_``) belongs in this context
-        where other threads use graphs. It is re-entrant, and does nothing on CUDA or where no graph is captured.
+        On the CPU every thread is told that the device is capturing while one of them does, and meddles with that
+        capture. Pipelines and graphs hold this lock while they run, and launches through a launch cache wait while
+        another thread captures. What an owner does beside them (``wp.launch``, ``wp.copy``, ``fill_``) belongs in this
+        context where other threads use graphs. It is re-entrant; on CUDA, or in a mode without graphs, it does nothing.
         """
         return self.graphs.exclusive
 
@@ -148,8 +150,13 @@ class LaunchScope:
         return parts
 
     def close(self) -> None:
-        """Drop everything, before the owner's buffers go. The parent forgets this scope."""
+        """Drop everything, before the owner's buffers go. The parent forgets this scope.
+
+        What was bound, pipelines and children raise :class:`LaunchError` from then on.
+        """
         self.invalidate("closed")
+        for part in self._parts():
+            part.launches.closed = part.graphs.closed = True
         parent = self._parent()
         if parent is not None and self in parent._children:
             parent._children.remove(self)
