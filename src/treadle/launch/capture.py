@@ -11,6 +11,7 @@ import warp as wp
 from treadle.launch.captured import CapturedLaunches, CaptureLog
 from treadle.launch.errors import LaunchError
 from treadle.launch.exclusive import capturing_on
+from treadle.launch.identity import call
 from treadle.launch.topology import read_topology
 from treadle.launch.torch_guard import TorchGuard
 
@@ -53,7 +54,7 @@ class GraphCapturer:
             self.noting(launches),
         ):
             with guard.watching(stream), self._scoped_capture(stream) as capture:
-                fn()
+                call(fn)
         if not launches.probing and _is_graph_empty(capture.graph):
             raise LaunchError(_EMPTY)
         launches.keep(guard.pool)

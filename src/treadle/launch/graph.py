@@ -15,7 +15,7 @@ from treadle.launch.captured import CapturedLaunches, CaptureLog
 from treadle.launch.errors import AllocationError, CaptureWarning, LaunchError, StaleArgumentError
 from treadle.launch.exclusive import exclusive_on
 from treadle.launch.graph_entry import GraphEntry
-from treadle.launch.identity import function_name
+from treadle.launch.identity import call, function_name
 from treadle.launch.inputs import input_leaves, input_signature, read_inputs
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
 from treadle.launch.pointers import CachedPointer
@@ -172,14 +172,14 @@ class GraphCache:
                 f"each function a key of its own, or call forget({key!r}) or invalidate() first"
             )
         if not self.capturing_now:
-            fn()
+            call(fn)
             return None
         if entry.stats.reason is not None:
             entry.stats.fallbacks += 1
-            fn()
+            call(fn)
             return None
         if not entry.warm:
-            fn()
+            call(fn)
             entry.warm = True
             entry.stats.warmups += 1
             return None
@@ -296,7 +296,7 @@ class GraphCache:
             entry.alive = [leaf for value in values for leaf in input_leaves(value)]
             return None
         self._drop([entry])
-        fn()
+        call(fn)
         entry.stats.reason = reason
         entry.stats.fallbacks += 1
         return entry.stats.reason

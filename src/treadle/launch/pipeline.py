@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from treadle.launch.errors import CaptureWarning, LaunchError
+from treadle.launch.identity import call, check_runs_when_called
 from treadle.launch.inputs import read_inputs
 from treadle.launch.measure import IslandCost, measure
 from treadle.launch.modes import LaunchMode
@@ -42,6 +43,14 @@ class Stage:
     """Arguments whose change makes a graph of it wrong, or a function that returns them; see :meth:`GraphCache.run`."""
     may_allocate: bool = True
     """``False`` makes the ``debug`` contract raise where Warp allocates memory while the stage is captured."""
+
+    def __post_init__(self) -> None:
+        """Refuse a function that does not run when it is called.
+
+        Raises:
+            LaunchError: It has ``yield`` in it, or is ``async``.
+        """
+        check_runs_when_called(self.fn, f"stage {self.name!r}:")
 
     @property
     def break_reason(self) -> str | None:
@@ -226,7 +235,7 @@ class Pipeline:
     def _run_stages(self, island: Island) -> None:
         for stage in island.stages:
             try:
-                stage.fn()
+                call(stage.fn)
             except BaseException as error:
                 self._culprit = stage.name
                 note = f"in stage {stage.name!r} of {self.scope.name}"
