@@ -71,6 +71,7 @@ def test_the_order_of_a_step(frontend, mode, monkeypatch):
         calls.clear()
         env.step(torch.zeros(2, 8))
         assert calls == STEP
+    env.step(torch.zeros(2, 8))  # here the debug contract compares the stages with what was captured
     calls.clear()
     env.step(torch.zeros(2, 8))
     task = ["_process_actions", "_compute_terminations", "_compute_rewards", "_reset_task"]
