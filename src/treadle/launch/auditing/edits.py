@@ -17,7 +17,7 @@ _INSTEAD = {
     Verdict.ALTERNATING: "replay it, with a site for each argument set",
     Verdict.VIEW: "make the view once and keep it, then replay it",
     Verdict.SCALAR: "replay it, and name what is meant to change; for a graph, keep the value in device memory",
-    Verdict.TRANSIENT: "allocate the array once, outside of the step, then replay it",
+    Verdict.TRANSIENT: "allocate the array once, outside of the step, and refill it in each step; then replay it",
     Verdict.POINTER: "copy into one array that stays, then replay it",
     Verdict.DIM: "launch the largest dim with a bound that the kernel checks, or bind the launch and use set_dim",
     Verdict.KERNEL: "make the kernel once, outside of the step, then replay it",
@@ -42,13 +42,16 @@ def suggest(place: Place, via: Place | None, finding: Finding) -> tuple[str, tup
         return f"belongs to {place.owner}: use a graph{where}", ()
     call = _find_call(place)
     code = [] if call is None else _numbered(place.file, call.lineno, call.end_lineno or call.lineno)
+    refills: list[str] = []
     for change in finding.changes:
         if change.allocated_at is not None:
             file, _, line = change.allocated_at.rpartition(":")
             code += [line for line in _numbered(file, int(line), int(line)) if line not in code]
+            refills += _refill(source_line(file, int(line)))
     if not code:
         code = _numbered(place.file, place.line, place.line)
-    return _INSTEAD[finding.verdict], (*code, *(f"-> {line}" for line in _replacement(call, finding)))
+    lines = (*dict.fromkeys(refills), *_replacement(call, finding))
+    return _INSTEAD[finding.verdict], (*code, *(f"-> {line}" for line in lines))
 
 
 def source_line(file: str, line: int) -> str:
@@ -67,13 +70,30 @@ def _replacement(call: ast.Call | None, finding: Finding) -> list[str]:
     name = _function_name(call)
     if verdict is Verdict.SCALAR:
         changing = [change.name.partition(".")[0] for change in finding.changes if change.verdict is Verdict.SCALAR]
-        return [f"launches.{name}({arguments}, dynamic={tuple(dict.fromkeys(changing))!r})"]
+        arguments += f", dynamic={tuple(dict.fromkeys(changing))!r}"
     if verdict is Verdict.DIM and name == "launch":
         dim = _keywords(call).get("dim", "dim")
         return [f"bound = launches.bind({arguments})  # once", f"bound.set_dim({dim})", "bound()"]
-    if verdict is Verdict.ALTERNATING:
+    if verdict is Verdict.ALTERNATING or Verdict.ALTERNATING in finding.also:
         return [f"launches.{name}({arguments}, site={_site(call, finding)})"]
     return [f"launches.{name}({arguments})"]
+
+
+def _refill(line: str) -> list[str]:
+    """Return what gives an array the values again that the line which allocates it in each step gives it."""
+    try:
+        statement = ast.parse(line).body[0]
+    except (SyntaxError, IndexError):
+        return []
+    if not (isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)):
+        return []
+    call, target = statement.value, ast.unparse(statement.targets[0])
+    maker = ast.unparse(call.func).rpartition(".")[2]
+    value = call.args[1] if len(call.args) > 1 else next((w.value for w in call.keywords if w.arg == "value"), None)
+    refill = {"zeros": "zero_()", "zeros_like": "zero_()", "ones": "fill_(1)", "ones_like": "fill_(1)"}.get(maker)
+    if maker in ("full", "full_like") and value is not None:
+        refill = f"fill_({ast.unparse(value)})"
+    return [f"{target}.{refill}  # in each step, where it was allocated"] if refill else []
 
 
 def _function_name(call: ast.Call | None) -> str:
@@ -82,7 +102,8 @@ def _function_name(call: ast.Call | None) -> str:
 
 def _site(call: ast.Call | None, finding: Finding) -> str:
     """Return an expression that tells the argument sets apart."""
-    change = max(finding.changes, key=lambda change: len(change.shown), default=None)
+    sets = [change for change in finding.changes if change.verdict is Verdict.ALTERNATING] or finding.changes
+    change = max(sets, key=lambda change: len(change.shown), default=None)
     expression = None if change is None else _expression(call, finding, change)
     if change is None or expression is None:
         return "..."
