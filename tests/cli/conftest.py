@@ -21,6 +21,7 @@ import point_mass  # noqa: E402
 _PROGRAM = f"""
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background of a script inherits SIG_IGN
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 sys.path[:0] = [{str(SOURCES)!r}, {str(HELPERS)!r}]
 import point_mass
 point_mass.register_tasks()
