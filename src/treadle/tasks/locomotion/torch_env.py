@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 import torch
-import warp as wp
 
+from treadle.assets.articulation_data import torch_view
 from treadle.envs import DirectTorchEnv
 from treadle.tasks.locomotion.cfg import LocomotionEnvCfg
 from treadle.tasks.locomotion.common import REWARD_TERMS, LocomotionParts
@@ -23,12 +23,12 @@ class LocomotionTorchEnv(DirectTorchEnv):
     def _setup(self) -> tuple[int, dict[str, int]]:
         self.parts = LocomotionParts(self, self.cfg)
         self.sensors.append(self.parts.feet)
-        self._gears = wp.to_torch(self.parts.joint_gears)
-        self._gear_ratio = wp.to_torch(self.parts.gear_ratio)
-        self._targets = wp.to_torch(self.parts.targets_w)
-        self._distance = wp.to_torch(self.parts.target_distance)
-        self._wrench = wp.to_torch(self.parts.feet.wrench)
-        self._origins = wp.to_torch(self.scene.env_origins)
+        self._gears = torch_view(self.parts.joint_gears)
+        self._gear_ratio = torch_view(self.parts.gear_ratio)
+        self._targets = torch_view(self.parts.targets_w)
+        self._distance = torch_view(self.parts.target_distance)
+        self._wrench = torch_view(self.parts.feet.wrench)
+        self._origins = torch_view(self.scene.env_origins)
         return self.robot.num_joints, {"policy": self.parts.num_observations}
 
     def _process_actions(self) -> None:
