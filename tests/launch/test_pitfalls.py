@@ -14,6 +14,7 @@
 | torch and Warp on different streams raced | test_streams.py::test_write_replay_read |
 | memory was freed while work on it was pending | test_streams.py::test_memory_that_is_freed_while_work_is_pending |
 | torch code inside a capture was lost | test_torch_guard.py::test_on_the_cpu_it_takes_the_stage_out_of_its_island |
+| a host read inside a capture was lost | test_host_reads.py::test_a_read_takes_the_stage_out_of_the_graphs |
 | capture and destroy leaked | test_graph_lifetimes.py::test_capture_and_destroy_does_not_grow |
 | the same, on the device | test_graph_lifetimes.py::test_capture_and_destroy_keeps_device_memory_constant |
 | a failed capture left a sticky error | test_graph.py::test_an_illegal_capture_falls_back_once_and_for_all |

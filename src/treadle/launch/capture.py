@@ -11,6 +11,7 @@ import warp as wp
 from treadle.launch.captured import CapturedLaunches, CaptureLog
 from treadle.launch.errors import LaunchError
 from treadle.launch.exclusive import capturing_on
+from treadle.launch.host_reads import HostReadGuard
 from treadle.launch.identity import call
 from treadle.launch.topology import read_topology
 from treadle.launch.torch_guard import TorchGuard
@@ -43,7 +44,8 @@ class GraphCapturer:
             launches: Takes what the launch caches launch, and with it what the graph needs to stay alive.
 
         Raises:
-            LaunchError: The function calls torch where that can't be part of a graph, or launches nothing.
+            LaunchError: The function calls torch where that can't be part of a graph, reads an array on the host, or
+                launches nothing.
             Exception: Whatever makes the capture fail.
         """
         guard = TorchGuard(self.device)
@@ -53,7 +55,7 @@ class GraphCapturer:
             self._on_capture_stream() as stream,
             self.noting(launches),
         ):
-            with guard.watching(stream), self._scoped_capture(stream) as capture:
+            with guard.watching(stream), HostReadGuard().watching(), self._scoped_capture(stream) as capture:
                 call(fn)
         if not launches.probing and _is_graph_empty(capture.graph):
             raise LaunchError(_EMPTY)

@@ -126,8 +126,9 @@ class GraphCache:
 
         Args:
             key: Names the graph. It stands for one function: the same code, of the same object.
-            fn: Issues the launches. It must not read device data on the host, allocate, or replace buffers. Torch code
-                that can't be part of a graph makes the capture fail; see :mod:`treadle.launch.torch_guard`.
+            fn: Issues the launches. It must not allocate, or replace buffers. Reading an array on the host makes the
+                capture fail, and so does torch code that can't be part of a graph; see
+                :mod:`treadle.launch.host_reads` and :mod:`treadle.launch.torch_guard`.
             inputs: Arguments whose change makes the graph wrong, or a function that returns them: arrays, numbers,
                 structs, strings, and lists, tuples, sets, dictionaries and dataclasses of these. They are compared at
                 each call, and the function is captured again when one of them has other storage, layout or content.
