@@ -49,6 +49,7 @@ class Program:
         self.pool = [buffer() for _ in range(40)]
         self.count = 0
         self.graph: Any = None
+        self.bound: Any = None
 
     def stable(self) -> None:
         wp.launch(add, N, inputs=[self.x, 0.5], outputs=[self.out])
@@ -144,6 +145,47 @@ class Program:
         if self.graph is None:
             self.graph = LaunchCache("cpu", mode="replay", contract="checked")
         self.graph.launch(add, N, [self.x, 0.5], [self.out])
+
+    @property
+    def launches(self) -> LaunchCache:
+        if self.graph is None:
+            self.graph = LaunchCache("cpu", mode="replay", contract="checked")
+        return self.graph
+
+    def replayed_scalar(self) -> None:
+        self.count += 1
+        self.launches.launch(add, N, [self.x, 0.01 * self.count], [self.out], dynamic=("s",))
+
+    def replayed_swap(self) -> None:
+        self.launches.launch(add, N, [self.x, 0.5], [self.y], site=self.x.ptr)
+        self.x, self.y = self.y, self.x
+
+    def unstable_scalar(self) -> None:
+        self.count += 1
+        self.launches.launch(add, N, [self.x, 0.01 * self.count], [self.out], site="a")
+
+    def unstable_sets(self) -> None:
+        for target in (self.y, self.out):
+            self.launches.launch(add, N, inputs=[self.x, 0.5], outputs=[target], site="both")
+
+    def unstable_swap(self) -> None:
+        self.count += 1
+        self.launches.launch(add, N, [self.x, 0.01 * self.count], [self.y], dynamic=("s",))
+        self.x, self.y = self.y, self.x
+
+    def unstable_view(self) -> None:
+        self.launches.launch(add, N, [self.wide[1], 0.5], [self.out])
+
+    def unstable_dim(self) -> None:
+        self.count += 1
+        self.launches.launch(add, self.count, [self.x, 0.5], [self.out])
+
+    def bound_dim(self) -> None:
+        self.count += 1
+        if self.bound is None:
+            self.bound = self.launches.bind(add, N, [self.x, 0.5], [self.out])
+        self.bound.set_dim(self.count)
+        self.bound()
 
 
 def step_of(name: str) -> tuple[Program, Callable[[], None]]:

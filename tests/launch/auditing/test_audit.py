@@ -10,7 +10,7 @@ import pytest
 import warp as wp
 from warp import launch as held_launch
 
-from treadle.launch import AuditReport, LaunchError, audit
+from treadle.launch import AuditReport, BoundLaunch, LaunchCache, LaunchError, audit
 
 from .programs import N, Program, add, step_of
 
@@ -27,6 +27,8 @@ WRAPPED = (
     wp.capture_begin,
     wp.capture_end,
     wp.capture_launch,
+    LaunchCache.launch,
+    BoundLaunch.__call__,
 )
 ORIGINAL = [(f, f.__code__, f.__defaults__, f.__kwdefaults__) for f in WRAPPED]
 

@@ -56,6 +56,81 @@ def test_verdict(name, verdict, changed):
     assert site.owner == "user"
 
 
+@pytest.mark.parametrize(
+    ("name", "also", "changed", "obstacle"),
+    [
+        ("replayed", (), [], None),
+        ("replayed_scalar", (Verdict.SCALAR,), ["s"], "scalar changes: s; a graph would freeze it"),
+        ("replayed_swap", (Verdict.ALTERNATING,), ["x", "out"], "2 argument sets (x, out) alternate from step to step"),
+        ("bound_dim", (Verdict.DIM,), [], "changing dim"),
+    ],
+)
+def test_replayed_sites_keep_what_is_in_the_way_of_a_graph(name, also, changed, obstacle):
+    site, report = site_of(name), report_of(name)
+    assert (site.verdict, site.also, site.patched) == (Verdict.REPLAYED, also, ())
+    assert [change.name for change in site.changes] == changed
+    assert [obstacle in line for line in report.graph_breaks] == ([True] if obstacle else [])
+    assert site.code == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "also", "patched", "edit"),
+    [
+        ("unstable_scalar", (Verdict.SCALAR,), ("s",), ", dynamic=('s',), site='a')"),
+        (
+            "unstable_sets",
+            (Verdict.ALTERNATING,),
+            ("out",),
+            "-> self.launches.launch(add, N, [self.x, 0.5], [target], ",
+        ),
+        ("unstable_swap", (Verdict.ALTERNATING, Verdict.SCALAR), ("x", "out"), ", dynamic=('s',), site=self.x.ptr)"),
+        ("unstable_view", (Verdict.VIEW,), ("x",), "-> self.launches.launch(add, N, [self.wide[1], 0.5], [self.out])"),
+        ("unstable_dim", (Verdict.DIM,), ("dim",), "-> bound = self.launches.bind(add, self.count, "),
+    ],
+)
+def test_unstable_sites_are_flagged_with_the_argument(name, also, patched, edit):
+    """What the launch cache calls unstable, the audit does as well, and says what to write instead."""
+    program, step = step_of(name)
+    report = audit(step, steps=10)
+    (site,) = report.sites
+    assert [stats.unstable for stats in program.launches.stats.sites.values()] == [True]
+    assert (site.verdict, site.also, site.patched) == (Verdict.UNSTABLE, also, patched)
+    assert f"unstable ({', '.join(patched)} patched at each call)" in str(report)
+    assert any(edit in line for line in site.code), site.code
+    assert site.edit and not site.edit.startswith("replay it")
+    assert bool(report.graph_breaks) == (name not in ("unstable_sets", "unstable_view"))
+
+
+def test_patching_counts_as_host_time():
+    stable = audit(step_of("replayed")[1], steps=40).host_us_per_step
+    patched = audit(step_of("unstable_scalar")[1], steps=40)
+    assert patched.host_us_per_step > 1.5 * stable
+    assert patched.edited_us_per_step < patched.host_us_per_step
+
+
+@pytest.mark.parametrize("name", ["replayed_scalar", "unstable_sets", "unstable_view", "bound_dim"])
+def test_results_of_replays_are_unchanged_to_the_bit(name):
+    (audited, step), (plain, plain_step) = step_of(name), step_of(name)
+    audit(step, steps=5, warmup=2)
+    for _ in range(7):
+        plain_step()
+    assert audited.out.numpy().tobytes() == plain.out.numpy().tobytes()
+    sites, expected = audited.launches.stats.sites.values(), plain.launches.stats.sites.values()
+    assert [(s.recorded, s.replayed, s.patched) for s in sites] == [
+        (s.recorded, s.replayed, s.patched) for s in expected
+    ]
+
+
+def test_a_call_of_a_launch_cache_may_have_iterators_and_mistakes():
+    program, plain = Program(), Program()
+    audit(lambda: program.launches.launch(add, N, iter([program.x, 0.5]), outputs=iter([program.out])), steps=2)
+    for _ in range(4):
+        plain.stable()
+    assert program.out.numpy().tobytes() == plain.out.numpy().tobytes()
+    with pytest.raises(TypeError, match="dim"):
+        audit(lambda: program.launches.launch(add))
+
+
 def test_places_are_exact():
     site = site_of("scalar")
     assert site.file == str(FILE)

@@ -120,24 +120,27 @@ class _SiteCosts:
         signatures, costs = events[0].signatures, measured.costs
         self.calls = len(events) / len(calls)
         arrays = sum(signature.kind in ("array", "indexedarray", "buffer") for signature in signatures)
-        self.calibrated = self.calls * costs.eager_us(len(signatures) - arrays, arrays) if signatures else 0.0
+        eager = bool(signatures) and events[0].place.kind == "launch"
+        self.calibrated = self.calls * costs.eager_us(len(signatures) - arrays, arrays) if eager else 0.0
         self.replayed = self.calls * costs.replay_us(len(signatures))
         self.node = self.calls * costs.graph_per_launch
         totals = [sum(event.cost_ns for event in launches) / 1000.0 for _, launches in calls]
         whole = median(totals) if all(launches for _, launches in calls) else fmean(totals)
-        whole = max(whole - self.calls * measured.hook_inside_us, _MIN_US * self.calls)
-        self.host = min(whole, self._packing(events, costs)) if cpu else whole
+        own = measured.hook_inside_us + (measured.hook_outside_us if events[0].cached is not None else 0.0)
+        whole = max(whole - self.calls * own, _MIN_US * self.calls)
+        self.host = min(whole, self._packing(events, measured)) if cpu else whole
         self.kernels = whole - self.host
 
-    def _packing(self, events: list[Event], costs: Costs) -> float:
+    def _packing(self, events: list[Event], measured: Measured) -> float:
         """Return what calls cost without their kernels: measured for some of them, else as calibrated."""
-        kind = events[0].place.kind
+        kind, costs, arguments = events[0].place.kind, measured.costs, len(events[0].signatures)
         if kind == "graph":
             nodes = sum(event.size for event in events) / len(events)
             return self.calls * ((costs.graph or 0.0) + nodes * costs.graph_per_launch)
-        if kind == "replay":
-            return self.replayed
         sampled = [event.packing_ns / 1000.0 for event in events if event.packing_ns]
+        if kind == "replay":
+            around = median(sampled) - measured.hook_inside_us - measured.hook_outside_us if sampled else 0.0
+            return self.calls * max(costs.command_us(arguments) + around, costs.replay_us(arguments))
         return self.calls * median(sampled) if sampled else self.calibrated or float("inf")
 
 
@@ -169,6 +172,7 @@ def _site(calls: list[tuple[Step, list[Event]]], cost: _SiteCosts, slowdown: flo
         steady=finding.steady,
         changes=finding.changes,
         also=finding.also,
+        patched=finding.patched,
         host_us=cost.host,
         replay_us=replay,
         graph_us=graph,
@@ -201,12 +205,18 @@ def _step_time(
     if len(marks) < 2:
         marks.append((len(events), recording.end_ns, recording.hook_ns))
     periods = [
-        (now[1] - before[1] - now[2] + before[2]) / 1000.0 - (now[0] - before[0]) * measured.hook_outside_us
+        (now[1] - before[1] - now[2] + before[2]) / 1000.0
+        - sum(_hooks(event) for event in events[before[0] : now[0]]) * measured.hook_outside_us
         for before, now in pairwise(marks)
     ]
     drain_us = recording.drain_ns / 1000.0 / len(steps) if main_device(recording) != "cpu" else 0.0
     step_us = max(median(periods), 0.0) if periods else 0.0
     return step_us + drain_us, sum(sync.wait_us for sync in syncs) + drain_us
+
+
+def _hooks(event: Event) -> int:
+    """Return how many calls were routed for an event: of a launch cache, its own and the recorded command's."""
+    return 1 if event.cached is None else 2
 
 
 def _has(step: Step) -> bool:
@@ -240,18 +250,25 @@ def _graph_breaks(sites: Sequence[SiteReport], syncs: Sequence[HostSync]) -> tup
     """Say what is in the way of a graph, the program's own first."""
     found = [f"{sync.where}: {sync.what} reads or waits on the host{_from(sync.via)}" for sync in syncs]
     for site in sorted(sites, key=lambda site: site.owner != "user"):
-        verdicts = {site.verdict, *site.also}
-        whose = _from(site.via)
-        if verdicts & GRAPH_BREAKS:
-            found.append(f"{site.where}: {site.kernel}: {site.describe}{whose}")
-        elif Verdict.SCALAR in verdicts:
-            found.append(f"{site.where}: {site.kernel}: {site.describe}; a graph would freeze it{whose}")
-        elif site.verdict is Verdict.ALTERNATING and not site.steady:
-            found.append(
-                f"{site.where}: {site.kernel}: {site.describe} alternate from step to step: swap an even number of "
-                f"times in a graph, or copy{whose}"
-            )
+        obstacles = _obstacles(site)
+        if obstacles:
+            found.append(f"{site.where}: {site.kernel}: {'; '.join(obstacles)}{_from(site.via)}")
     return tuple(found)
+
+
+def _obstacles(site: SiteReport) -> list[str]:
+    """Return what a graph of a site can't hold, replayed or not."""
+    found = []
+    for verdict in (site.verdict, *site.also):
+        if verdict in GRAPH_BREAKS:
+            found.append(site.phrase(verdict))
+        elif verdict is Verdict.SCALAR:
+            found.append(f"{site.phrase(verdict)}; a graph would freeze it")
+        elif verdict is Verdict.ALTERNATING and not site.steady:
+            found.append(
+                f"{site.phrase(verdict)} alternate from step to step: swap an even number of times in a graph, or copy"
+            )
+    return found
 
 
 def _is_transient(event: Event, steps: Sequence[Step]) -> bool:

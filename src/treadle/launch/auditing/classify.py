@@ -30,6 +30,8 @@ class Finding:
     """Names of the kernel's arguments."""
     steady: bool = True
     """Whether each step has the same argument sets in the same order."""
+    patched: tuple[str, ...] = ()
+    """Arguments that a launch cache patches at each call."""
 
 
 def classify(calls: _SiteCalls) -> Finding:
@@ -42,20 +44,26 @@ def classify(calls: _SiteCalls) -> Finding:
         calls: For each step, in order, its launches at this site.
     """
     events = [event for _, events in calls for event in events]
-    kinds = {"replay": Verdict.REPLAYED, "graph": Verdict.GRAPH}
-    verdicts = [kinds[events[0].place.kind]] if events[0].place.kind in kinds else _conditions(calls, events)
+    kind, captured = events[0].place.kind, any(event.captured for event in events)
+    if kind == "graph" or (kind == "replay" and captured):
+        return Finding(Verdict.GRAPH if kind == "graph" else Verdict.REPLAYED, 1, (), ())
     changes: list[ArgumentChange] = []
-    sets = 1
-    if events[0].place.kind == "launch" and not any(event.captured for event in events):
+    if not captured:
         changes = [change for index in range(len(events[0].names)) for change in _argument(calls, events, index)]
-        sets = len({_key(event) for event in events})
-    verdicts += [change.verdict for change in changes]
-    if not verdicts:
-        verdicts = [Verdict.STABLE if sets == 1 else Verdict.ALTERNATING]
-    worst = max(verdicts, key=_ORDER.index)
-    also = sorted({verdict for verdict in verdicts if verdict is not worst}, key=_ORDER.index)
-    steady = len({tuple(map(_key, launches)) for _, launches in calls}) == 1
-    return Finding(worst, sets, tuple(changes), tuple(also), events[0].names, steady)
+    verdicts = {*_conditions(calls, events), *(change.verdict for change in changes)}
+    keys = [[_recurring(event, changes, verdicts) for event in launches] for _, launches in calls]
+    sets = 1 if captured else len({key for step in keys for key in step})
+    if sets > 1 and not changes and not verdicts:
+        verdicts = {Verdict.ALTERNATING}
+    patched: tuple[str, ...] = ()
+    if kind == "replay":
+        unstable = [event for event in events if event.cached is not None and event.cached.stats.unstable]
+        head, patched = Verdict.UNSTABLE if unstable else Verdict.REPLAYED, _patched(unstable, changes)
+    else:
+        head = max(verdicts, key=_ORDER.index, default=Verdict.STABLE)
+    also = sorted(verdicts - {head}, key=_ORDER.index)
+    steady = len(set(map(tuple, keys))) == 1
+    return Finding(head, sets, tuple(changes), tuple(also), events[0].names, steady, patched)
 
 
 def recurs(calls: _SiteCalls, values: Iterable[Iterable[Hashable]]) -> bool:
@@ -65,8 +73,35 @@ def recurs(calls: _SiteCalls, values: Iterable[Iterable[Hashable]]) -> bool:
     return set().union(*by_step[half:]) <= set().union(*by_step[:half])
 
 
-def _key(event: Event) -> Hashable:
-    return event.kernel, event.dim, event.block_dim, event.signatures
+def _recurring(event: Event, changes: Iterable[ArgumentChange], verdicts: set[Verdict]) -> Hashable:
+    """Return what tells the argument sets apart: what recurs, without what is new each time."""
+    names = {change.name.partition(".")[0] for change in changes if change.verdict is Verdict.ALTERNATING}
+    arguments = zip(event.names, event.signatures, strict=False)
+    return (
+        None if Verdict.KERNEL in verdicts else event.kernel,
+        None if Verdict.DIM in verdicts else event.dim,
+        event.block_dim,
+        tuple(signature for name, signature in arguments if name in names),
+    )
+
+
+def _patched(events: Sequence[Event], changes: Iterable[ArgumentChange]) -> tuple[str, ...]:
+    """Return the names of what is not the same from one call of a launch cache's site to the next."""
+    if not events:
+        return ()
+    names: dict[str, None] = {change.name: None for change in changes if change.verdict is Verdict.VIEW}
+    last: dict[int, Event] = {}
+    for event in events:
+        assert event.cached is not None
+        before = last.get(id(event.cached.stats))
+        last[id(event.cached.stats)] = event
+        if before is None:
+            continue
+        pairs = zip(event.names, before.signatures, event.signatures, strict=False)
+        names |= {name: None for name, old, new in pairs if old != new and name not in event.cached.dynamic}
+        if before.dim != event.dim:
+            names["dim"] = None
+    return tuple(names)
 
 
 def _conditions(calls: _SiteCalls, events: list[Event]) -> list[Verdict]:

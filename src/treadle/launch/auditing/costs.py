@@ -33,6 +33,9 @@ class Costs:
     replay: float
     """A replay through ``LaunchCache.launch`` with the ``checked`` contract, without arguments."""
     replay_per_argument: float
+    command: float
+    """A recorded ``wp.Launch``, which a replay issues, without arguments."""
+    command_per_argument: float
     graph: float | None
     """Launching a graph, without its nodes. ``None`` where the device can't capture."""
     graph_per_launch: float
@@ -44,6 +47,10 @@ class Costs:
     def replay_us(self, arguments: int) -> float:
         """Return what a checked replay costs."""
         return self.replay + arguments * self.replay_per_argument
+
+    def command_us(self, arguments: int) -> float:
+        """Return what the recorded command within a replay costs."""
+        return self.command + arguments * self.command_per_argument
 
 
 def measure_costs(device: wp.DeviceLike = None) -> Costs:
@@ -61,19 +68,32 @@ def measure_costs(device: wp.DeviceLike = None) -> Costs:
         _time(lambda: cache.launch(nothing_with_one, 1, [1.0]), resolved),
         _time(lambda: cache.launch(nothing_with_arrays, 1, arrays), resolved),
     ]
+    commands = [
+        wp.launch(nothing_with_one, 1, [1.0], device=resolved, record_cmd=True),
+        wp.launch(nothing_with_arrays, 1, arrays, device=resolved, record_cmd=True),
+    ]
     graph, per_launch = _measure_graph(cache, resolved)
     per_scalar = max(eager[1] - eager[0], 0.0) / (_MANY - 1)
     base = max(eager[0] - per_scalar, 0.0)
-    per_argument = max(replay[1] - replay[0], 0.0) / (_MANY - 1)
+    replay_base, per_argument = _line(*replay)
+    command_base, command_per_argument = _line(*(_time(command.launch, resolved) for command in commands))
     return Costs(
         eager=base,
         eager_per_scalar=per_scalar,
         eager_per_array=max(eager[2] - base, 0.0) / _MANY,
-        replay=max(replay[0] - per_argument, 0.0),
+        replay=replay_base,
         replay_per_argument=per_argument,
+        command=command_base,
+        command_per_argument=command_per_argument,
         graph=graph,
         graph_per_launch=per_launch,
     )
+
+
+def _line(one: float, many: float) -> tuple[float, float]:
+    """Return what no argument costs and what each one adds, from the costs of one argument and of many."""
+    per_argument = max(many - one, 0.0) / (_MANY - 1)
+    return max(one - per_argument, 0.0), per_argument
 
 
 def measure_hook_us() -> tuple[float, float]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 import linecache
+from dataclasses import replace
 from functools import lru_cache
 
 from treadle.launch.auditing.classify import Finding
 from treadle.launch.auditing.events import Place
-from treadle.launch.auditing.report import ArgumentChange, Verdict
+from treadle.launch.auditing.report import DONE, ArgumentChange, Verdict
 
 __all__ = ["source_line", "suggest"]
+
+_ORDER = list(Verdict)
 
 _INSTEAD = {
     Verdict.STABLE: "replay it",
@@ -27,6 +30,12 @@ _INSTEAD = {
     Verdict.REPLAYED: "",
     Verdict.GRAPH: "",
 }
+_REPLAYED_INSTEAD = {
+    Verdict.ALTERNATING: "give each argument set a site of its own",
+    Verdict.SCALAR: "name what is meant to change; for a graph, keep the value in device memory",
+    Verdict.CONDITIONAL: "give each argument set a site of its own",
+}
+"""For a launch that is replayed, but patched at each call. Else as above."""
 
 
 def suggest(place: Place, via: Place | None, finding: Finding) -> tuple[str, tuple[str, ...]]:
@@ -35,8 +44,10 @@ def suggest(place: Place, via: Place | None, finding: Finding) -> tuple[str, tup
     Returns:
         A sentence; the lines as they are, prefixed by their numbers, and then what could stand there.
     """
-    if finding.verdict in (Verdict.REPLAYED, Verdict.GRAPH):
+    if finding.verdict in DONE:
         return "", ()
+    if finding.verdict is Verdict.UNSTABLE:
+        finding = replace(finding, verdict=max(finding.also, key=_ORDER.index, default=Verdict.ALTERNATING))
     if place.owner != "user":
         where = "" if via is None else f" around {via.file}:{via.line}"
         return f"belongs to {place.owner}: use a graph{where}", ()
@@ -50,8 +61,11 @@ def suggest(place: Place, via: Place | None, finding: Finding) -> tuple[str, tup
             refills += _refill(source_line(file, int(line)))
     if not code:
         code = _numbered(place.file, place.line, place.line)
-    lines = (*dict.fromkeys(refills), *_replacement(call, finding))
-    return _INSTEAD[finding.verdict], (*code, *(f"-> {line}" for line in lines))
+    lines = (*dict.fromkeys(refills), *_replacement(call, finding, place.kind == "replay"))
+    instead = _INSTEAD[finding.verdict]
+    if place.kind == "replay":
+        instead = _REPLAYED_INSTEAD.get(finding.verdict, instead.partition("then replay it")[0].rstrip(",; "))
+    return instead, (*code, *(f"-> {line}" for line in lines))
 
 
 def source_line(file: str, line: int) -> str:
@@ -59,24 +73,25 @@ def source_line(file: str, line: int) -> str:
     return linecache.getline(file, line).strip()
 
 
-def _replacement(call: ast.Call | None, finding: Finding) -> list[str]:
+def _replacement(call: ast.Call | None, finding: Finding, replayed: bool) -> list[str]:
     """Return the lines that could stand in the place of a launch."""
     verdict = finding.verdict
-    if verdict in (Verdict.CAPTURED, Verdict.TAPE):
-        return ['scope.graphs.run("step", step)']
-    arguments = _arguments(call)
-    if arguments is None:
-        return ["launches.launch(kernel, dim, inputs, outputs)"]
-    name = _function_name(call)
+    options: dict[str, str] = {}
     if verdict is Verdict.SCALAR:
         changing = [change.name.partition(".")[0] for change in finding.changes if change.verdict is Verdict.SCALAR]
-        arguments += f", dynamic={tuple(dict.fromkeys(changing))!r}"
-    if verdict is Verdict.DIM and name == "launch":
-        dim = _keywords(call).get("dim", "dim")
-        return [f"bound = launches.bind({arguments})  # once", f"bound.set_dim({dim})", "bound()"]
-    if verdict is Verdict.ALTERNATING or Verdict.ALTERNATING in finding.also:
-        return [f"launches.{name}({arguments}, site={_site(call, finding)})"]
-    return [f"launches.{name}({arguments})"]
+        options["dynamic"] = repr(tuple(dict.fromkeys(changing)))
+    if Verdict.ALTERNATING in (verdict, *finding.also):
+        options["site"] = _site(call, finding)
+    if verdict in (Verdict.CAPTURED, Verdict.TAPE):
+        return ['scope.graphs.run("step", step)']
+    arguments = _arguments(call, options)
+    if call is None or arguments is None:
+        return [] if replayed else ["launches.launch(kernel, dim, inputs, outputs)"]
+    name = ast.unparse(call.func) if replayed else f"launches.{_function_name(call)}"
+    if verdict is Verdict.DIM and name.endswith("launch"):
+        dim, cache = _keywords(call).get("dim", "dim"), name.rpartition(".")[0] or "launches"
+        return [f"bound = {cache}.bind({arguments})  # once", f"bound.set_dim({dim})", "bound()"]
+    return [f"{name}({arguments})"]
 
 
 def _refill(line: str) -> list[str]:
@@ -124,8 +139,13 @@ def _expression(call: ast.Call | None, finding: Finding, change: ArgumentChange)
     return values[names.index(change.name)] if change.name in names and len(values) == len(names) else None
 
 
-def _arguments(call: ast.Call | None) -> str | None:
-    """Return the arguments of ``wp.launch`` as those of ``LaunchCache.launch``."""
+def _arguments(call: ast.Call | None, options: dict[str, str]) -> str | None:
+    """Return the arguments of ``wp.launch``, or of a launch cache, as those of ``LaunchCache.launch``.
+
+    Args:
+        call: The call.
+        options: Further arguments by name, in the place of those that are given.
+    """
     given = _keywords(call)
     if "kernel" not in given or "dim" not in given:
         return None
@@ -134,9 +154,9 @@ def _arguments(call: ast.Call | None) -> str | None:
         parts.append(given.get("inputs", "[]"))
     if "outputs" in given:
         parts.append(given["outputs"])
-    return ", ".join(
-        parts + [f"{name}={given[name]}" for name in ("stream", "block_dim", "max_blocks") if name in given]
-    )
+    given = given | options
+    names = ("stream", "block_dim", "max_blocks", "dynamic", "site")
+    return ", ".join(parts + [f"{name}={given[name]}" for name in names if name in given])
 
 
 def _keywords(call: ast.Call | None) -> dict[str, str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["Birth", "Event", "Place", "Recording", "Step"]
+from treadle.launch.stats import SiteStats
+
+__all__ = ["Birth", "CachedCall", "Event", "Place", "Recording", "Step"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,16 @@ class Birth:
     place: Place
 
 
+@dataclass(frozen=True, eq=False)
+class CachedCall:
+    """What a launch cache was asked for."""
+
+    stats: SiteStats
+    """Counts of its site."""
+    dynamic: tuple[str, ...]
+    """Names of the arguments that are meant to change."""
+
+
 @dataclass(slots=True)
 class Event:
     """A launch, a launch of a recorded command or of a graph, or a host synchronization."""
@@ -50,7 +62,8 @@ class Event:
     cost_ns: int = 0
     """Host time of the original call."""
     packing_ns: int = 0
-    """On the CPU, for some calls: host time of recording the same launch, which packs arguments and runs nothing."""
+    """On the CPU, for some calls: host time of recording the same launch, which packs arguments and runs nothing. Of a
+    launch cache, for all calls: what it does around the recorded command."""
     via: Place | None = None
     """For a launch of a library: the line of the program that called the library."""
     kernel: int = 0
@@ -71,6 +84,8 @@ class Event:
     adjoint: bool = False
     size: int = 0
     """Launches in the graph that was launched."""
+    cached: CachedCall | None = None
+    """For a launch through a launch cache."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ class Verdict(enum.Enum):
 
     REPLAYED = "replayed"
     """A recorded launch already."""
+    UNSTABLE = "unstable"
+    """A recorded launch that the launch cache patches at (nearly) each call."""
     GRAPH = "graph"
     """The launch of a graph."""
     STABLE = "stable"
@@ -44,6 +46,8 @@ class Verdict(enum.Enum):
 
 REPLAYABLE = frozenset((Verdict.STABLE, Verdict.ALTERNATING))
 """What replays as it is."""
+RECORDED = frozenset((Verdict.REPLAYED, Verdict.UNSTABLE))
+"""What goes through a launch cache, or is a recorded command."""
 DONE = frozenset((Verdict.REPLAYED, Verdict.GRAPH))
 """What is as fast as it gets on its own."""
 UNREPLAYABLE = frozenset((Verdict.CAPTURED, Verdict.TAPE))
@@ -81,12 +85,14 @@ class SiteReport:
     """The change that needs the most work, ``stable`` if there is none."""
     calls_per_step: float
     sets: int
-    """Number of distinct argument sets that were seen."""
+    """Number of distinct argument sets that were seen, as to the arguments that recur."""
     steady: bool
-    """Whether each step has the same argument sets in the same order, as a graph has."""
+    """Whether each step has the same ones in the same order, as a graph has."""
     changes: tuple[ArgumentChange, ...]
     also: tuple[Verdict, ...]
     """Other findings."""
+    patched: tuple[str, ...] = ()
+    """For an unstable site: the arguments that change and are not declared ``dynamic``; ``dim`` for the threads."""
     host_us: float
     """Host time per step, the median over steps, without the kernels that the CPU runs within a launch."""
     replay_us: float
@@ -113,16 +119,23 @@ class SiteReport:
     @property
     def describe(self) -> str:
         """The verdict with the names of the arguments."""
-        names = _list([change.name for change in self.changes if change.verdict is self.verdict])
-        text = {
-            Verdict.ALTERNATING: f"{self.sets} argument sets ({_list([change.name for change in self.changes])})",
+        more = "; ".join(map(self.phrase, self.also))
+        if self.verdict in RECORDED:
+            return "; ".join(filter(None, (self.phrase(self.verdict), more)))
+        return f"{self.phrase(self.verdict)}; also {more}" if more else self.phrase(self.verdict)
+
+    def phrase(self, verdict: Verdict) -> str:
+        """Return one finding with the names of the arguments."""
+        names = _list([change.name for change in self.changes if change.verdict is verdict])
+        patched = f" ({_list(list(self.patched))} patched at each call)" if self.patched else ""
+        return {
+            Verdict.UNSTABLE: f"unstable{patched}",
+            Verdict.ALTERNATING: f"{self.sets} argument sets" + (f" ({names})" if names else ""),
             Verdict.VIEW: f"new view each time: {names}",
             Verdict.SCALAR: f"scalar changes: {names}",
             Verdict.TRANSIENT: f"allocated in step: {names}",
             Verdict.POINTER: f"pointer moves: {names}",
-        }.get(self.verdict, self.verdict.value)
-        more = [verdict.value for verdict in self.also if verdict not in (self.verdict, Verdict.ALTERNATING)]
-        return f"{text}; also {', '.join(more)}" if more else text
+        }.get(verdict, verdict.value)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,9 @@ _LIBRARY_FOLDERS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os
 _PACKAGES = ("warp", "newton", "mujoco_warp", "treadle")
 """Libraries that may be installed from a checkout."""
 _LAYER = "treadle.launch"
+_HOOKS: str = FunctionHook.ROUTE_CODE.co_filename
+_OWN_FILES = frozenset((_HOOKS, os.path.join(os.path.dirname(_HOOKS), "watch.py")))
+"""Files of the frames that the audit puts between a caller and what it calls."""
 
 
 class FrameToken:
@@ -59,7 +62,7 @@ def release_tokens() -> None:
 def frames_above(frame: FrameType | None, root: FrameType | None) -> Iterator[FrameType]:
     """Yield a frame and its callers, without those that belong to the audit, up to and without ``root``."""
     while frame is not None and frame is not root:
-        if frame.f_code is not FunctionHook.ROUTE_CODE:
+        if frame.f_code.co_filename not in _OWN_FILES:
             yield frame
         frame = frame.f_back
 

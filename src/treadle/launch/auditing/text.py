@@ -87,8 +87,10 @@ def _summary(report: AuditReport) -> list[str]:
     if graphs:
         count += f" and {_count(graphs, 'graph')} of {_count(held, 'launch')}"
     rows = [("now", now, count)]
-    if any(site.owner == "user" and site.verdict not in DONE for site in report.sites):
+    own = [site for site in report.sites if site.owner == "user" and site.verdict not in DONE]
+    if any(site.replayable for site in own):
         rows.append(_row("replay, sites that are ready", now, report.replay_us_per_step))
+    if own:
         rows.append(_row("replay, after the edits below", now, report.edited_us_per_step))
     if report.graph_us_per_step is not None:
         how = "graphs, once nothing is in the way" if report.graph_breaks else "graphs"

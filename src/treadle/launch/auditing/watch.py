@@ -13,9 +13,12 @@ from typing import Any
 
 import warp as wp
 
-from treadle.launch.auditing.events import Birth, Event, Place, Recording
+from treadle.launch.auditing.calls import read_bound_call, read_cached_call, read_call
+from treadle.launch.auditing.events import Birth, CachedCall, Event, Place, Recording
 from treadle.launch.auditing.hooks import FunctionHook
 from treadle.launch.auditing.stack import find_places, frames_above, in_warp, place_of, release_tokens
+from treadle.launch.bound import BoundLaunch
+from treadle.launch.cache import LaunchCache
 from treadle.launch.record import extents
 from treadle.launch.signature import ArgumentSignature
 
@@ -26,25 +29,6 @@ _Original = Callable[..., Any]
 _CALLER = 3
 """Frames from a method that runs around a function to the caller of the function."""
 _SYNCS = ("synchronize", "synchronize_device", "synchronize_stream", "synchronize_event")
-
-
-def _read_call(
-    kernel: Any,
-    dim: Any,
-    inputs: Any = (),
-    outputs: Any = (),
-    adj_inputs: Any = (),
-    adj_outputs: Any = (),
-    device: Any = None,
-    stream: Any = None,
-    adjoint: bool = False,
-    record_tape: bool = True,
-    record_cmd: bool = False,
-    max_blocks: int = 0,
-    block_dim: int | None = None,
-) -> dict[str, Any]:
-    """Name the arguments of a ``wp.launch`` call. Whatever may be an iterator is read once."""
-    return {**locals(), "inputs": list(inputs), "outputs": list(outputs)}
 
 
 class LaunchWatch:
@@ -71,6 +55,7 @@ class LaunchWatch:
         self._calls: dict[Place, int] = {}
         self._known: dict[ArgumentSignature, ArgumentSignature] = {}
         self._captured = 0
+        self._cached: dict[str, Any] | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> LaunchWatch:
@@ -80,6 +65,7 @@ class LaunchWatch:
         routes += [(wp.array.numpy, self._around_sync), (wp.array.list, self._around_sync)]
         routes += [(wp.array.__init__, self._around_array), (core["capture_begin"], self._around_begin)]
         routes += [(core["capture_end"], self._around_end), (core["capture_launch"], self._around_graph)]
+        routes += [(LaunchCache.launch, self._around_cached), (BoundLaunch.__call__, self._around_bound)]
         with ExitStack() as stack:
             for function, around in routes:
                 hook = FunctionHook(function, around)
@@ -146,7 +132,7 @@ class LaunchWatch:
             return original(*args, **kwargs)
         started = _clock()
         try:
-            call = _read_call(*args, **kwargs)
+            call = read_call(*args, **kwargs)
             kernel_key = call["kernel"].key
         except (TypeError, AttributeError):
             return original(*args, **kwargs)  # Warp says what is wrong with it
@@ -205,7 +191,47 @@ class LaunchWatch:
         command = args[0]
         place, via = find_places(frames, command.kernel.key, "replay")
         event = Event(place, started, via=via, device=command.device.alias, captured=bool(command.device.is_capturing))
+        if self._cached is not None:
+            self._describe(event, self._cached)
         return self._note(event, frames, lambda: original(*args, **kwargs))
+
+    def _around_cached(self, original: _Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._passes():
+            return original(*args, **kwargs)
+        started = _clock()
+        try:
+            call = read_cached_call(*args, **kwargs)
+        except (TypeError, AttributeError):
+            return original(*args, **kwargs)  # Python says what is wrong with it
+        given = {name: value for name, value in kwargs.items() if name not in ("inputs", "outputs")}
+        given |= {"inputs": call["inputs"], "outputs": call["outputs"]}
+        return self._run_cached(started, call, lambda: original(*args[:3], **given))
+
+    def _around_bound(self, original: _Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._passes():
+            return original(*args, **kwargs)
+        started = _clock()
+        try:
+            call = read_bound_call(*args, **kwargs)
+        except TypeError:
+            return original(*args, **kwargs)  # Python says what is wrong with it
+        return self._run_cached(started, call, lambda: original(*args, **kwargs))
+
+    def _run_cached(self, started: int, call: dict[str, Any], run: Callable[[], Any]) -> Any:
+        """Run a call of a launch cache; what it costs around the recorded command counts as the launch's, too."""
+        count, self._cached = len(self.recording.events), call
+        self._hook_ns += _clock() - started
+        own, before = self._hook_ns, _clock()
+        try:
+            result = run()
+        finally:
+            spent, self._cached = _clock() - before - (self._hook_ns - own), None
+        new = self.recording.events[count:]
+        if len(new) == 1 and new[0].place.kind == "replay":
+            new[0].packing_ns = max(spent - new[0].cost_ns, 0)
+            new[0].cost_ns = max(spent, new[0].cost_ns)
+            new[0].cached = CachedCall(call["find_stats"](), call["dynamic"])
+        return result
 
     def _around_graph(self, original: _Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._passes(counts=True):
