@@ -3,14 +3,15 @@
 from typing import TYPE_CHECKING
 
 from treadle._lazy import lazy_names
-from treadle.envs.cfg import DirectEnvCfg, LaunchCfg
+from treadle.envs.cfg import DirectEnvCfg, EnvCfg, LaunchCfg
 
 if TYPE_CHECKING:
     from treadle.envs.direct_env import DirectEnv
     from treadle.envs.direct_torch_env import DirectTorchEnv
     from treadle.envs.direct_warp_env import DirectWarpEnv
+    from treadle.envs.vector_env import VectorEnv
 
-__all__ = ["DirectEnv", "DirectEnvCfg", "DirectTorchEnv", "DirectWarpEnv", "LaunchCfg"]
+__all__ = ["DirectEnv", "DirectEnvCfg", "DirectTorchEnv", "DirectWarpEnv", "EnvCfg", "LaunchCfg", "VectorEnv"]
 
 __getattr__ = lazy_names(
     __name__,
@@ -18,5 +19,6 @@ __getattr__ = lazy_names(
         "DirectEnv": "treadle.envs.direct_env",
         "DirectTorchEnv": "treadle.envs.direct_torch_env",
         "DirectWarpEnv": "treadle.envs.direct_warp_env",
+        "VectorEnv": "treadle.envs.vector_env",
     },
 )

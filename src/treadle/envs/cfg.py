@@ -12,7 +12,7 @@ from treadle.errors import ConfigError
 from treadle.physics import SimulationCfg
 from treadle.scene import SceneCfg
 
-__all__ = ["DirectEnvCfg", "LaunchCfg"]
+__all__ = ["DirectEnvCfg", "EnvCfg", "LaunchCfg"]
 
 
 @dataclass(kw_only=True)
@@ -30,8 +30,8 @@ class LaunchCfg:
 
 
 @dataclass(kw_only=True)
-class DirectEnvCfg:
-    """Configuration of an environment. Tasks derive from it and change the defaults."""
+class EnvCfg:
+    """Configuration that direct and manager-based environments share."""
 
     decimation: int = 2
     """Physics steps per environment step."""
@@ -86,3 +86,8 @@ class DirectEnvCfg:
         problems = [problem for problem in wrong_types if problem.split(" is ")[0] not in reported] + wrong_values
         if problems:
             raise ConfigError.from_problems(problems)
+
+
+@dataclass(kw_only=True)
+class DirectEnvCfg(EnvCfg):
+    """Configuration of a direct environment. Tasks derive from it and change the defaults."""
