@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import warp as wp
@@ -115,24 +115,22 @@ class BoundLaunch:
         if self.record is not None:
             yield from recorded_pointers(self._cache.name, "bound", self.record)
 
-    def replaced(self, pairs: Sequence[tuple[Any, Any]]) -> LaunchCall:
-        """Return the call with new arguments in the place of old ones, by identity.
+    @property
+    def call(self) -> LaunchCall:
+        """What it is called with."""
+        return self._call
 
-        Raises:
-            LaunchError: A new array has another shape than the old one.
-        """
-        call = self._call
-        new = {id(old): value for old, value in pairs}
-        for index, value in enumerate(call.args):
-            if id(value) in new:
-                self._check_shape(call.kernel.adj.args[index].label, value, new[id(value)], None)
-        return call._replace(args=[new.get(id(value), value) for value in call.args])
+    @property
+    def device(self) -> wp.Device:
+        """Device that it launches on."""
+        return self._cache.device
 
-    def rebind(self, call: LaunchCall, *, record: bool) -> None:
-        """Launch something else from now on, and record it now or at the next call."""
+    def rebind(self, call: LaunchCall) -> None:
+        """Launch something else from now on. It is recorded now if what it replaces was."""
         self._call = call
+        recorded = self.record is not None
         self.release()
-        if record:
+        if recorded:
             self.record = self._cache.record(call, self._stats)
 
     def release(self) -> None:

@@ -209,47 +209,36 @@ class LaunchCache:
         Graphs that hold launches of this cache are captured again before they are launched.
         :meth:`LaunchScope.invalidate` drops them at once, in the right order.
         """
+        self.drop_records()
+        for bound in self.bound:
+            bound.release()
+
+    def drop_records(self) -> None:
+        """Do as :meth:`invalidate` does, and leave the bound launches as they are."""
         self.outdate_graphs()
         self._records.clear()
-        for bound in list(self._bound):
-            bound.release()
 
     def outdate_graphs(self) -> None:
         """Mark the graphs, of whatever owner, that hold launches of this cache."""
         self.captures.outdate(self)
 
     @property
+    def bound(self) -> list[BoundLaunch]:
+        """The bound launches that somebody holds."""
+        return list(self._bound)
+
+    @property
     def records(self) -> list[LaunchRecord]:
         """The recorded launches, bound ones included."""
-        bound = (launch.record for launch in list(self._bound))
+        bound = (launch.record for launch in self.bound)
         return [*self._records.values(), *(record for record in bound if record is not None)]
 
     def pointers(self) -> Iterator[CachedPointer]:
         """Yield the pointers of the recorded launches, and of what is bound."""
         for record in self._records.values():
             yield from recorded_pointers(self.name, "record", record)
-        for bound in list(self._bound):
+        for bound in self.bound:
             yield from bound.pointers()
-
-    def check_replaced(self, pairs: Sequence[tuple[Any, Any]]) -> None:
-        """Raise what :meth:`replace` would raise.
-
-        Raises:
-            LaunchError: A new array has another shape than the old one.
-        """
-        for bound in list(self._bound):
-            bound.replaced(pairs)
-
-    def replace(self, pairs: Sequence[tuple[Any, Any]]) -> None:
-        """Forget all records, and put new arguments in the place of old ones, by identity, in what is bound.
-
-        Raises:
-            LaunchError: A new array has another shape than the old one.
-        """
-        calls = [(bound, bound.replaced(pairs), bound.record is not None) for bound in list(self._bound)]
-        self.invalidate()
-        for bound, call, recorded in calls:
-            bound.rebind(call, record=recorded)
 
     @property
     def tape_active(self) -> bool:

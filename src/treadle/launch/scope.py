@@ -16,6 +16,7 @@ from treadle.launch.errors import LaunchError
 from treadle.launch.graph import GraphCache
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
 from treadle.launch.pointers import CachedPointer
+from treadle.launch.rebinding import plan_rebinding
 from treadle.launch.stats import LaunchStats
 
 if TYPE_CHECKING:
@@ -112,32 +113,40 @@ class LaunchScope:
         """Follow the owner's arguments to where they are now: after a hard reset, with a new model, with new storage.
 
         Graphs and records are dropped as by :meth:`invalidate`; the next calls record what they are given then. Bound
-        launches, which are given nothing, are bound to the new arguments.
+        launches, which are given nothing, are bound to the new arguments: all of them, or none where a pair is wrong.
+        What a function passes to ``launch`` is not changed; the function itself has to pass the new one.
 
         Args:
-            replaced: Old and new arguments of bound launches, by identity.
+            replaced: Old and new arguments of bound launches, by identity; arrays of the same shape and type. For a
+                number, or another size, there is :meth:`BoundLaunch.set`.
             reason: Why; kept in :attr:`invalidations`.
 
         Returns:
-            All pointers that are cached now; none of them is stale.
+            The pointers that are cached now, all of bound launches.
 
         Raises:
-            LaunchError: A graph is being captured, or a new array has another shape than the old one.
+            LaunchError: A graph is being captured, the scope is closed, or a pair can't be followed: no bound launch
+                has the old argument, or the new one does not fit. The message lists all such pairs.
         """
-        pairs = list(replaced)
+        self.graphs.check_open()
         with self.exclusive():
-            for part in self._parts():
-                part.launches.check_replaced(pairs)
-            parts = self._drop_graphs(reason)
-            for part in parts:
-                part.launches.replace(pairs)
+            self._refuse_while_capturing(reason)
+            bound = [launch for part in self._parts() for launch in part.launches.bound]
+            plan = plan_rebinding(self.name, bound, replaced)
+            for part in self._drop_graphs(reason):
+                part.launches.drop_records()
+            for launch, call in plan:
+                launch.rebind(call)
             self.invalidations.append(reason)
         return self.pointers()
 
-    def _drop_graphs(self, reason: str) -> list[LaunchScope]:
-        """Drop all graphs that depend on this scope and its children, and drain the device; return those scopes."""
+    def _refuse_while_capturing(self, reason: str) -> None:
         if self.device.is_capturing:
             raise LaunchError(f"{self.name} can't be invalidated while a graph is being captured ({reason})")
+
+    def _drop_graphs(self, reason: str) -> list[LaunchScope]:
+        """Drop all graphs that depend on this scope and its children, and drain the device; return those scopes."""
+        self._refuse_while_capturing(reason)
         parts = list(self._parts())
         for part in parts:
             part.launches.outdate_graphs()
