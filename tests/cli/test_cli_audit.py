@@ -112,17 +112,36 @@ def test_step_function(script, capsys):
 def test_step_at(script, capsys):
     line = HEAD.splitlines().index("    for _ in range(3):") + 2
     assert main(["audit", "--steps", "2", "--step-at", f"sim.py:{line}", script(FOREVER)]) == 0
-    assert "have the same 1 launches" in capsys.readouterr().out
+    assert "have the same 1 launch\n" in capsys.readouterr().out
 
 
 def test_json_and_plot(script, capsys):
     pytest.importorskip("matplotlib")
-    assert main(["audit", "--steps", "2", "--json", "a.json", "--plot", "a.svg", script(FOREVER)]) == 0
+    assert main(["audit", "--steps", "4", "--json", "a.json", "--plot", "a.svg", script(FOREVER)]) == 0
     report = json.loads(Path("a.json").read_text())
+    assert (report["steps"], report["steps_needed"], report["conclusive"]) == (4, 4, True)
     (site,) = report["sites"]
     assert (site["kernel"], site["verdict"], site["calls_per_step"], site["replayable"]) == ("add", "stable", 3.0, True)
     root = ElementTree.parse("a.svg").getroot()
     assert root.tag.endswith("svg")
+
+
+def test_too_few_steps_for_a_verdict_are_said_to_be(script, capsys):
+    assert main(["audit", "--steps", "2", "--json", "a.json", script(FOREVER)]) == 0
+    out = capsys.readouterr().out
+    assert "too few steps to tell what changes from what recurs: a verdict needs at least 4\n" in out
+    assert "stable" not in out and "suggested edits" not in out
+    assert "too few steps to tell whether anything is in the way of a graph" in out
+    report = json.loads(Path("a.json").read_text())
+    (site,) = report["sites"]
+    assert (report["steps"], report["steps_needed"], report["conclusive"]) == (2, 4, False)
+    assert (site["verdict"], site["replayable"]) == ("too few steps to tell", False)
+
+
+def test_the_report_ends_with_what_it_can_not_know(script, capsys):
+    assert main(["audit", "--steps", "4", script(FOREVER)]) == 0
+    last = capsys.readouterr().out.strip().splitlines()[-1]
+    assert last.startswith("note: what changes only outside of the 4 watched steps, as at a reset, is not seen")
 
 
 def test_a_missing_matplotlib_is_told_before_the_program_runs(script, fails, monkeypatch):

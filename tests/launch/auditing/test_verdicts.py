@@ -101,6 +101,29 @@ def test_unstable_sites_are_flagged_with_the_argument(name, also, patched, edit)
     assert bool(report.graph_breaks) == (name not in ("unstable_sets", "unstable_view"))
 
 
+@pytest.mark.parametrize("steps", [1, 2, 3])
+@pytest.mark.parametrize(
+    "name",
+    ["stable", "ping_pong", "scalar", "carried", "view", "dim", "transient", "kernel", "replayed_scalar", "tape"],
+)
+def test_few_steps_tell_facts_only(name, steps):
+    report = audit(step_of(name)[1], steps=steps, warmup=1)
+    fact = {"replayed_scalar": Verdict.REPLAYED, "tape": Verdict.TAPE}.get(name, Verdict.UNKNOWN)
+    for site in report.sites:
+        assert site.verdict is fact
+        assert set(site.also) <= {Verdict.UNKNOWN}
+        assert not site.replayable and not site.edit and not site.code
+        assert all(change.verdict is Verdict.UNKNOWN for change in site.changes)
+    if name == "scalar" and steps > 1:
+        (line,) = report.graph_breaks
+        assert "add: too few steps to tell; seen to change: s" in line
+
+
+def test_four_steps_are_enough_for_two_buffers_that_change_places():
+    (site,) = audit(step_of("ping_pong")[1], steps=4).sites
+    assert site.verdict is Verdict.ALTERNATING
+
+
 def test_patching_counts_as_host_time():
     stable = audit(step_of("replayed")[1], steps=40).host_us_per_step
     patched = audit(step_of("unstable_scalar")[1], steps=40)

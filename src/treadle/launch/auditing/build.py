@@ -227,11 +227,14 @@ def _sureness(recording: Recording, steps: Sequence[Step]) -> str:
     """Say how many of the steps are like each other."""
     runs = [tuple(event.place for event in recording.events[step.start : step.stop]) for step in steps]
     (usual, count), *_ = Counter(runs).most_common()
-    launches = sum(place.kind != "sync" for place in usual)
+    number = sum(place.kind != "sync" for place in usual)
+    launches = "1 launch" if number == 1 else f"{number} launches"
+    if len(runs) == 1:
+        return f"it has {launches}"
     if count == len(runs):
-        return f"all {count} steps have the same {launches} launches"
+        return f"all {count} steps have the same {launches}"
     lengths = sorted(sum(place.kind != "sync" for place in run) for run in runs)
-    return f"{count} of {len(runs)} steps have the same {launches} launches; all have {lengths[0]} to {lengths[-1]}"
+    return f"{count} of {len(runs)} steps have the same {launches}; all have {lengths[0]} to {lengths[-1]}"
 
 
 def _graph_us(recording: Recording, steps: Sequence[Step], sites: Sequence[SiteReport], costs: Costs) -> float | None:
@@ -261,6 +264,8 @@ def _obstacles(site: SiteReport) -> list[str]:
     found = []
     for verdict in (site.verdict, *site.also):
         if verdict in GRAPH_BREAKS:
+            found.append(site.phrase(verdict))
+        elif verdict is Verdict.UNKNOWN and site.changes:
             found.append(site.phrase(verdict))
         elif verdict is Verdict.SCALAR:
             found.append(f"{site.phrase(verdict)}; a graph would freeze it")

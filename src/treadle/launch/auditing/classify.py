@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from treadle.launch.auditing.events import Event, Step
-from treadle.launch.auditing.report import ArgumentChange, Verdict
+from treadle.launch.auditing.report import FACTS, MIN_STEPS, ArgumentChange, Verdict
 
 __all__ = ["Finding", "classify"]
 
@@ -38,7 +38,7 @@ def classify(calls: _SiteCalls) -> Finding:
     """Tell what kind of site this is.
 
     What recurs is told from what changes by the second half of the steps: it brings nothing that the first half did not
-    have.
+    have. With fewer than ``MIN_STEPS`` steps that can't be told, and only what needs no comparison is.
 
     Args:
         calls: For each step, in order, its launches at this site.
@@ -61,6 +61,10 @@ def classify(calls: _SiteCalls) -> Finding:
         head, patched = Verdict.UNSTABLE if unstable else Verdict.REPLAYED, _patched(unstable, changes)
     else:
         head = max(verdicts, key=_ORDER.index, default=Verdict.STABLE)
+    if len(calls) < MIN_STEPS:
+        changes = [replace(change, verdict=Verdict.UNKNOWN) for change in changes]
+        verdicts = {*verdicts & FACTS, Verdict.UNKNOWN}
+        head = head if head in FACTS and head is not Verdict.CONDITIONAL else Verdict.UNKNOWN
     also = sorted(verdicts - {head}, key=_ORDER.index)
     steady = len(set(map(tuple, keys))) == 1
     return Finding(head, sets, tuple(changes), tuple(also), events[0].names, steady, patched)

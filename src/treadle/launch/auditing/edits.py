@@ -44,7 +44,7 @@ def suggest(place: Place, via: Place | None, finding: Finding) -> tuple[str, tup
     Returns:
         A sentence; the lines as they are, prefixed by their numbers, and then what could stand there.
     """
-    if finding.verdict in DONE:
+    if finding.verdict in DONE or Verdict.UNKNOWN in (finding.verdict, *finding.also):
         return "", ()
     if finding.verdict is Verdict.UNSTABLE:
         finding = replace(finding, verdict=max(finding.also, key=_ORDER.index, default=Verdict.ALTERNATING))

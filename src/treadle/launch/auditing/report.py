@@ -42,14 +42,21 @@ class Verdict(enum.Enum):
     """A launch that goes into a graph, which is captured in the step."""
     TAPE = "on a tape"
     """A launch that a ``wp.Tape`` records, or an adjoint one."""
+    UNKNOWN = "too few steps to tell"
+    """Fewer steps were watched than a verdict needs."""
 
 
+MIN_STEPS = 4
+"""Steps that a verdict needs: in the second half of them, what recurs has come round and what changes is new. Sets that
+take turns, one in a step, need two steps each."""
 REPLAYABLE = frozenset((Verdict.STABLE, Verdict.ALTERNATING))
 """What replays as it is."""
 RECORDED = frozenset((Verdict.REPLAYED, Verdict.UNSTABLE))
 """What goes through a launch cache, or is a recorded command."""
 DONE = frozenset((Verdict.REPLAYED, Verdict.GRAPH))
 """What is as fast as it gets on its own."""
+FACTS = frozenset((*RECORDED, Verdict.GRAPH, Verdict.CONDITIONAL, Verdict.CAPTURED, Verdict.TAPE))
+"""What is true however few steps were watched."""
 UNREPLAYABLE = frozenset((Verdict.CAPTURED, Verdict.TAPE))
 """What the launch cache does not replay."""
 GRAPH_BREAKS = frozenset((Verdict.CONDITIONAL, Verdict.KERNEL, Verdict.DIM, Verdict.POINTER))
@@ -127,6 +134,7 @@ class SiteReport:
     def phrase(self, verdict: Verdict) -> str:
         """Return one finding with the names of the arguments."""
         names = _list([change.name for change in self.changes if change.verdict is verdict])
+        differs = f"; seen to change: {names}" if names else ""
         patched = f" ({_list(list(self.patched))} patched at each call)" if self.patched else ""
         return {
             Verdict.UNSTABLE: f"unstable{patched}",
@@ -135,6 +143,7 @@ class SiteReport:
             Verdict.SCALAR: f"scalar changes: {names}",
             Verdict.TRANSIENT: f"allocated in step: {names}",
             Verdict.POINTER: f"pointer moves: {names}",
+            Verdict.UNKNOWN: f"{verdict.value}{differs}",
         }.get(verdict, verdict.value)
 
 
@@ -224,6 +233,8 @@ def _plain(value: Any) -> Any:
         plain = {item.name: _plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
         if isinstance(value, SiteReport):
             plain["replayable"] = value.replayable
+        if isinstance(value, AuditReport):
+            plain |= {"steps_needed": MIN_STEPS, "conclusive": value.steps >= MIN_STEPS}
         return plain
     if isinstance(value, enum.Enum):
         return value.value

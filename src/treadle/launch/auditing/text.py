@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from treadle.launch.auditing.edits import source_line
-from treadle.launch.auditing.report import DONE, AuditReport, SiteReport, Verdict
+from treadle.launch.auditing.report import DONE, MIN_STEPS, AuditReport, SiteReport, Verdict
 
 __all__ = ["render", "short_path"]
 
@@ -23,8 +23,7 @@ _MAX_BREAKS = 8
 def render(report: AuditReport) -> str:
     """Return the whole text."""
     parts = [_head(report), _table(report), _summary(report), _libraries(report), _breaks(report), _edits(report)]
-    if report.notes:
-        parts.append([f"note: {note}" for note in report.notes])
+    parts.append([*(f"note: {note}" for note in report.notes), _footer(report)])
     return "\n\n".join("\n".join(_fit(lines)) for lines in parts if lines)
 
 
@@ -40,10 +39,20 @@ def short_path(file: str) -> str:
 
 
 def _head(report: AuditReport) -> list[str]:
-    return [
-        f"audit of {_head_of(_shorten(report.program), 90)}: {report.steps} steps on {report.device}",
+    lines = [
+        f"audit of {_head_of(_shorten(report.program), 90)}: {_count(report.steps, 'step')} on {report.device}",
         f"a step is {_shorten(report.step)}; {report.sureness}",
     ]
+    if report.steps < MIN_STEPS:
+        lines.append(f"too few steps to tell what changes from what recurs: a verdict needs at least {MIN_STEPS}")
+    return lines
+
+
+def _footer(report: AuditReport) -> str:
+    return (
+        f"note: what changes only outside of the {_count(report.steps, 'watched step')}, as at a reset, is not seen: "
+        "watch more, or later ones"
+    )
 
 
 def _table(report: AuditReport) -> list[str]:
@@ -91,7 +100,8 @@ def _summary(report: AuditReport) -> list[str]:
     if any(site.replayable for site in own):
         rows.append(_row("replay, sites that are ready", now, report.replay_us_per_step))
     if own:
-        rows.append(_row("replay, after the edits below", now, report.edited_us_per_step))
+        how = "replay, after the edits below" if report.steps >= MIN_STEPS else "replay, where that can be done"
+        rows.append(_row(how, now, report.edited_us_per_step))
     if report.graph_us_per_step is not None:
         how = "graphs, once nothing is in the way" if report.graph_breaks else "graphs"
         rows.append(_row(how, now, report.graph_us_per_step))
@@ -137,6 +147,8 @@ def _libraries(report: AuditReport) -> list[str]:
 
 
 def _breaks(report: AuditReport) -> list[str]:
+    if not report.graph_breaks and report.steps < MIN_STEPS:
+        return ["too few steps to tell whether anything is in the way of a graph"] if report.launches_per_step else []
     if not report.graph_breaks:
         return ["nothing seen in the step is in the way of a graph"] if report.launches_per_step else []
     shown, left = report.graph_breaks[:_MAX_BREAKS], len(report.graph_breaks) - _MAX_BREAKS
