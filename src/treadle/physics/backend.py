@@ -46,7 +46,7 @@ class PhysicsBackend(Protocol):
     reset_mask: wp.array
     """Worlds that :meth:`reset` resets, bool, shape (num_envs,). The owner writes it."""
     overflow_steps: wp.array
-    """Steps in which a contact or constraint buffer overflowed, int32, shape (num_envs,), since the start."""
+    """Solver steps in which a contact or constraint buffer overflowed, int32, shape (num_envs,), since the start."""
 
     def step(self) -> None:
         """Advance all worlds by :attr:`dt`, in place. Capturable."""

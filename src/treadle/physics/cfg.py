@@ -51,6 +51,8 @@ class SimulationCfg:
 
     dt: float = 1.0 / 120.0
     """Physics time step [s]."""
+    substeps: int = 1
+    """Solver steps within a physics step, each of ``dt / substeps``. Targets and forces hold for all of them."""
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
     """Gravity in the world frame [m/s^2]."""
     ground_friction: float = 1.0
@@ -65,6 +67,7 @@ class SimulationCfg:
         """Yield one sentence for each value that is not allowed."""
         if not (is_finite(self.dt) and 1e-6 <= self.dt <= 1.0):
             yield f"{where}.dt is {self.dt}; allowed: 1e-6 to 1 s"
+        yield from count_problems(self, f"{where}.", ("substeps",), 1000)
         if not (len(self.gravity) == 3 and is_finite(*self.gravity)):
             yield f"{where}.gravity is {self.gravity}; allowed: three finite numbers"
         if not (is_finite(self.ground_friction) and 0.01 <= self.ground_friction <= 1e3):

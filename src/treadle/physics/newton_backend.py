@@ -44,6 +44,7 @@ class NewtonBackend:
         self.device = model.device
         self.num_envs = model.world_count
         self.dt = cfg.dt
+        self._substeps = cfg.substeps
         try:
             self.solver = SolverMuJoCo(model, **_solver_options(cfg))
         except ValueError as error:
@@ -59,11 +60,13 @@ class NewtonBackend:
         newton.eval_fk(model, model.joint_q, model.joint_qd, self._state)
 
     def step(self) -> None:
-        """Advance all worlds by ``dt``, in place."""
-        self.solver.step(self._state, self._state, self._control, None, self.dt, observables=self._observables)
-        self._scope.launches.launch(
-            count_overflow, self.num_envs, [self._observables.overflow], [self.overflow_steps, self._overflow_bits]
-        )
+        """Advance all worlds by ``dt``, in place, in ``substeps`` steps of the solver."""
+        dt = self.dt / self._substeps
+        for _ in range(self._substeps):
+            self.solver.step(self._state, self._state, self._control, None, dt, observables=self._observables)
+            self._scope.launches.launch(
+                count_overflow, self.num_envs, [self._observables.overflow], [self.overflow_steps, self._overflow_bits]
+            )
 
     def reset(self) -> None:
         """Make the worlds in ``reset_mask`` consistent with the joint state that was written into them."""
@@ -81,7 +84,7 @@ class NewtonBackend:
         names = [flag.name for flag in flags if bits & int(flag) and flag.name]
         return (
             f"{(counts > 0).sum()} of {self.num_envs} environments overflowed a solver buffer in {counts.sum()} "
-            f"physics steps ({', '.join(names) or hex(bits)}); enlarge sim.solver.njmax for NEFC, "
+            f"solver steps ({', '.join(names) or hex(bits)}); enlarge sim.solver.njmax for NEFC, "
             f"else sim.solver.nconmax"
         )
 
