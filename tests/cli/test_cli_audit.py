@@ -109,6 +109,83 @@ def test_step_function(script, capsys):
     assert "have the same 3 launches" in capsys.readouterr().out
 
 
+CLASS = (
+    HEAD
+    + """
+class Sim:
+    def step(self):
+        step(0.5)
+        self.substep()
+    def substep(self):
+        step(0.25)
+    def reset(self):
+        pass
+
+def run():
+    sim = Sim()
+    while True:
+        sim.step()
+
+"""
+)
+
+
+@pytest.mark.parametrize("name", ["Sim.step", "__main__:Sim.step", "sim:Sim.step", "sim.py:Sim.step"])
+def test_the_script_goes_by_several_names(script, capsys, name):
+    assert main(["audit", "--steps", "2", "--step-function", name, script(CLASS + "run()\n")]) == 0
+    assert "have the same 6 launches" in capsys.readouterr().out
+
+
+def test_a_module_that_is_run_goes_by_its_name(script, capsys, monkeypatch, tmp_path):
+    script(CLASS + "run()\n", "simulation.py")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["audit", "--steps", "2", "--step-function", "simulation:Sim.step", "-m", "simulation"]) == 0
+
+
+def test_a_function_that_the_script_does_not_define_is_told_before_it_runs(script, fails):
+    path = script(CLASS + "raise SystemExit(7)\n")
+    message = fails("audit", "--step-function", "__main__:stpe", path)
+    assert message.startswith("--step-function __main__:stpe: sim.py defines no function 'stpe'; did you mean step")
+    assert "did you mean Sim.reset?" in fails("audit", "--step-function", "sim:reset", path)
+    assert "it defines step, Sim.step, Sim.substep" in fails("audit", "--step-function", "sim:xyz", path)
+
+
+def test_a_function_that_is_never_called_is_not_waited_for(script, fails):
+    seen = "functions that launch, with calls per iteration of the loop at "
+    path = script(CLASS + "run()\n")
+    options = ["audit", "--steps", "4", "--patience", "0.1", "--step-function"]
+    message = fails(*options, "Sym.stepp", path)
+    assert (
+        "--step-function Sym.stepp: nothing was launched in a call of it, in any module within 0.1 s (--patience"
+        in message
+    )
+    assert "did you mean __main__:step or __main__:Sim.step" in message or "did you mean __main__:Sim.step" in message
+    assert seen in message and "sim.py" in message
+    assert "__main__:Sim.step (1 call), __main__:step (2 calls), __main__:Sim.substep (1 call)" in message
+    assert "nothing was launched in a call of it within 0.1 s" in fails(*options, "__main__:Sim.reset", path)
+    assert "no module 'envs' was imported, and the script itself is __main__" in fails(*options, "envs:step", path)
+    assert "json has none such" in fails(*options, "json:step", path)
+    assert "json has it, but it was not called or launches nothing" in fails(*options, "json:dumps", path)
+    message = fails(*options, "run", path)
+    assert (
+        "there was one call of it, which went on within 0.1 s (--patience waits longer): a step is one of many"
+        in message
+    )
+    assert "__main__:Sim.step (1 call)" in message
+
+
+def test_a_function_that_is_called_too_late_or_once(script, fails, capsys):
+    once = CLASS + "def warm_up():\n    step(1.0)\n\nwarm_up()\n"
+    message = fails("audit", "--step-function", "warm_up", script(once))
+    assert "there was one call of it, which went on: a step is one of many calls" in message
+    assert "functions that launch, with calls: __main__:warm_up (1 call), __main__:step (1 call)" in message
+    message = fails("audit", "--patience", "0.1", "--step-function", "warm_up", script(once + "run()\n"))
+    assert "it was called once only within 0.1 s" in message
+    assert "no function of the program launches anything" in fails(
+        "audit", "--step-function", "f", script(HEAD + "wp.launch(add, 8, inputs=[x, 1.0], outputs=[out])\n")
+    )
+
+
 def test_step_at(script, capsys):
     line = HEAD.splitlines().index("    for _ in range(3):") + 2
     assert main(["audit", "--steps", "2", "--step-at", f"sim.py:{line}", script(FOREVER)]) == 0
@@ -207,4 +284,7 @@ def test_an_error_of_the_program_is_its_own(script, capsys):
 
 def test_help(capsys):
     assert main(["audit", "--help"]) == 0
-    assert "--step-function" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "--step-function [MODULE:]NAME" in out
+    assert '"Env.step" a method' in out and "module __main__" in out
+    assert "a verdict needs at least" in out

@@ -20,6 +20,10 @@ The program runs until enough steps were seen; it needs no change. Options come 
   treadle audit --steps 20 simulate.py --num-worlds 64
   treadle audit -m newton.examples robot_cartpole --viewer null --device cpu
 
+A step is an iteration of the program's main loop, which the audit finds. --step-function names it instead: "step" is
+a function of that name in any module, "Env.step" a method, "envs:Env.step" that of one module. The script itself is
+the module __main__, or its name without .py. Where no such call is seen, the functions that launch are listed.
+
 The exit status is 0 with a report, 2 without one, and the program's own where that failed."""
 
 
@@ -67,12 +71,18 @@ def _parser() -> _Parser:
         allow_abbrev=False,
     )
     parser.add_argument("-m", dest="module", action="store_true", help="the program is a module")
-    parser.add_argument("--steps", type=int, default=10, metavar="N", help="steps to report (default: 10)")
+    parser.add_argument(
+        "--steps", type=int, default=10, metavar="N", help="steps to report (default: 10; a verdict needs at least 4)"
+    )
     parser.add_argument("--skip", type=int, default=2, metavar="N", help="steps before them (default: 2)")
-    parser.add_argument("--step-function", metavar="MODULE:QUALNAME", help="a step is a call of this function")
+    parser.add_argument("--step-function", metavar="[MODULE:]NAME", help="a step is a call of this function; see below")
     parser.add_argument("--step-at", metavar="FILE:LINE", help="a step begins when this line is reached")
     parser.add_argument(
-        "--patience", type=float, default=20.0, metavar="S", help="seconds to wait for the outermost loop (default: 20)"
+        "--patience",
+        type=float,
+        default=20.0,
+        metavar="S",
+        help="seconds to wait for the outermost loop, or for a first call of the function (default: 20)",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON, too")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw host time by site as .svg, .png or .pdf")

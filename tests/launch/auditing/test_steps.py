@@ -6,9 +6,10 @@ import sys
 from types import FrameType
 
 from treadle.launch.auditing.events import Step
+from treadle.launch.auditing.functions import FunctionFinder
 from treadle.launch.auditing.loops import innermost_loop, loops_of
 from treadle.launch.auditing.stack import release_tokens
-from treadle.launch.auditing.steps import FunctionFinder, LineFinder, LoopFinder, StepFinder
+from treadle.launch.auditing.steps import LineFinder, LoopFinder, StepFinder
 
 
 class Probe:

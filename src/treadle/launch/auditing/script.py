@@ -18,8 +18,9 @@ from types import FrameType
 import warp as wp
 
 from treadle.errors import ConfigError
+from treadle.launch.auditing.functions import FunctionFinder, defined_functions, near_names
 from treadle.launch.auditing.report import AuditReport
-from treadle.launch.auditing.steps import FunctionFinder, LineFinder, LoopFinder, StepFinder
+from treadle.launch.auditing.steps import LineFinder, LoopFinder, StepFinder
 from treadle.launch.auditing.watch import LaunchWatch
 
 __all__ = ["Outcome", "audit_script", "make_finder"]
@@ -51,7 +52,7 @@ def make_finder(needed: int, function: str | None = None, at: str | None = None,
         needed: Number of steps that are wanted.
         function: ``module:qualname`` or ``qualname`` of a function whose calls are the steps.
         at: ``file:line`` that is reached once in each step.
-        patience: How long to wait for an outer loop to come round, where neither is given [s].
+        patience: How long to wait for an outer loop to come round, or for a first call of the function [s].
 
     Raises:
         ConfigError: Both are given, or one of them is not of its form.
@@ -62,7 +63,7 @@ def make_finder(needed: int, function: str | None = None, at: str | None = None,
         module, _, name = function.rpartition(":")
         if not re.fullmatch(r"[\w.<>]+", name):
             raise ConfigError(f"--step-function is {function!r}; allowed: module:qualname or qualname")
-        return FunctionFinder(needed, module, name)
+        return FunctionFinder(needed, module, name, patience)
     if at is not None:
         file, _, line = at.rpartition(":")
         if not file or not line.isdigit():
@@ -91,9 +92,9 @@ def audit_script(
         module: Whether ``target`` is a module, as in ``python -m``.
         steps: Number of steps to report.
         skip: Number of steps before them.
-        step_function: ``module:qualname`` of a function whose calls are the steps.
+        step_function: ``module:qualname`` or ``qualname`` of a function whose calls are the steps.
         step_at: ``file:line`` that is reached once in each step.
-        patience: How long to wait for an outer loop to come round, where neither is given [s].
+        patience: How long to wait for an outer loop to come round, or for a first call of the function [s].
         on_stuck: Called with the outcome where the program catches everything and can't be stopped, before the process
             is ended.
 
@@ -110,9 +111,26 @@ def audit_script(
     if steps < 1 or skip < 0:
         raise ConfigError(f"--steps is {steps} and --skip is {skip}; allowed: at least 1 and at least 0")
     finder = make_finder(steps + skip, step_function, step_at, patience)
+    if step_function is not None and not module:
+        _check_function(step_function, target)
     run = _Run(shlex.join([target, *args]), finder, steps, skip, on_stuck)
     status = run.execute(lambda: _execute(target, module), [target, *args])
     return run.outcome(status)
+
+
+def _check_function(asked: str, script: str) -> None:
+    """Find out before the program runs whether the script has a function that is said to be its own.
+
+    Raises:
+        ConfigError: It has not.
+    """
+    module, _, name = asked.rpartition(":")
+    names = defined_functions(script)
+    if module not in ("__main__", Path(script).name, Path(script).stem) or name in names or not names:
+        return
+    near = near_names(name, names)
+    meant = f"did you mean {' or '.join(near)}?" if near else f"it defines {', '.join(names[:8])}"
+    raise ConfigError(f"--step-function {asked}: {Path(script).name} defines no function {name!r}; {meant}")
 
 
 class _Run:
@@ -158,11 +176,10 @@ class _Run:
             return Outcome(None, self._too_little(len(recording.events), len(found)), status)
         notes = []
         if len(steps) < self._steps:
-            notes.append(f"the program ended after {len(found)} steps, of which {len(steps)} are reported")
+            ended = "there was no other call" if self._stopping else "the program ended"
+            notes.append(f"{ended} after {len(found)} steps, of which {len(steps)} are reported")
         if isinstance(self._finder, LoopFinder):
-            notes.append(
-                "if this is not the step that you mean, name it: --step-function MODULE:QUALNAME or --step-at FILE:LINE"
-            )
+            notes.append("if this is not the step that you mean, name it: --step-function NAME or --step-at FILE:LINE")
         measured = Measured(measure_costs(main_device(recording)), *measure_hook_us())
         report = build_report(self._program, recording, steps, self._finder.describe(), measured, notes)
         return Outcome(report, "", status)
@@ -174,6 +191,9 @@ class _Run:
     def _too_little(self, launches: int, steps: int) -> str:
         if launches == 0:
             return f"{self._program} ended without a launch of a Warp kernel"
+        explained = self._finder.explain(launches)
+        if explained:
+            return explained
         return (
             f"{self._program} ended after {launches} launches and {steps} complete steps, where a step is "
             f"{self._finder.describe()}; {self._skip} are skipped: let it run longer, or name the step with "
@@ -184,7 +204,7 @@ class _Run:
         """Watch for the steps, and stop the program once there are enough: before a launch, outside of a capture."""
         if not self._stopping:
             self._finder.observe(index, frames)
-            self._stopping = not captured and self._finder.enough(index)
+            self._stopping = not captured and (self._finder.enough(index) or self._finder.hopeless(index))
         if self._stopping and not captured and not _is_unwinding():
             self._caught += 1
             if self._caught > _MAX_CAUGHT:

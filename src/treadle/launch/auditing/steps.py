@@ -13,7 +13,7 @@ from treadle.launch.auditing.events import Step
 from treadle.launch.auditing.loops import Loop, innermost_loop, loops_of
 from treadle.launch.auditing.stack import token_of
 
-__all__ = ["FunctionFinder", "LineFinder", "LoopFinder", "StepFinder"]
+__all__ = ["LineFinder", "LoopFinder", "StepFinder"]
 
 _SETTLE_S = 0.5
 """A loop counts as the program's main one once it has gone on for so long: loops of a set-up are over by then."""
@@ -47,44 +47,13 @@ class StepFinder:
         """Say what was taken as a step."""
         raise NotImplementedError
 
+    def hopeless(self, count: int) -> bool:
+        """Return whether there is nothing to wait for any more."""
+        return False
 
-class FunctionFinder(StepFinder):
-    """A step is a call of a function.
-
-    Args:
-        needed: Number of complete steps that are wanted.
-        module: Name of its module, ``""`` for any.
-        qualname: Its qualified name.
-    """
-
-    def __init__(self, needed: int, module: str, qualname: str):
-        super().__init__(needed)
-        self._module, self._qualname = module, qualname
-        self._runs: list[list[int]] = []
-        self._token: object = None
-
-    def observe(self, index: int, frames: list[FrameType]) -> None:
-        """Take the stack of the next event."""
-        for frame in reversed(frames):
-            if frame.f_code.co_qualname == self._qualname and self._is_in_module(frame):
-                token = token_of(frame)
-                if token != self._token:
-                    self._token = token
-                    self._runs.append([index, index])
-                self._runs[-1][1] = index + 1
-                return
-
-    def steps(self, count: int) -> list[Step]:
-        """Return the calls that are over."""
-        over = self._runs if self._runs and self._runs[-1][1] < count else self._runs[:-1]
-        return [Step(start, stop) for start, stop in over]
-
-    def describe(self) -> str:
-        """Name the function."""
-        return f"a call of {self._module + ':' if self._module else ''}{self._qualname}, as asked"
-
-    def _is_in_module(self, frame: FrameType) -> bool:
-        return not self._module or frame.f_globals.get("__name__") == self._module
+    def explain(self, count: int) -> str:
+        """Say more about why there are no steps; ``""`` if nothing is known."""
+        return ""
 
 
 class LineFinder(StepFinder):
