@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import warp as wp
 
+from treadle.launch.dims import Dim, check_dim, covered_arrays, extents, is_empty
 from treadle.launch.errors import LaunchError
 from treadle.launch.exclusive import CPU_CAPTURE, after_captures
 from treadle.launch.modes import LaunchContract
 from treadle.launch.pointers import CachedPointer, recorded_pointers
-from treadle.launch.record import Dim, LaunchCall, LaunchRecord, argument_index, extents, is_empty
+from treadle.launch.record import LaunchCall, LaunchRecord, argument_index
 from treadle.launch.stats import SiteStats
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class BoundLaunch:
         self._trusts = cache.contract is LaunchContract.TRUSTED
         self._call = call
         self._stats = stats
+        self._positions = {parameter.label: index for index, parameter in enumerate(call.kernel.adj.args)}
+        self._covered = covered_arrays(call.args, call.dim) if self._verifies else []
         self.record: LaunchRecord | None = None
 
     def __call__(self, *, stream: wp.Stream | None = None) -> None:
@@ -56,8 +59,14 @@ class BoundLaunch:
         record.command.launch(stream)
 
     def set_dim(self, dim: Dim) -> None:
-        """Change the number of threads of the next calls. A graph that holds this launch is captured again."""
+        """Change the number of threads of the next calls. A graph that holds this launch is captured again.
+
+        Raises:
+            LaunchError: ``debug`` contract, and there are more threads than elements of an array that was bound with
+                one thread for each.
+        """
         dim = dim if isinstance(dim, int) else extents(dim)
+        check_dim(self._call.kernel, self._call.args, self._covered, dim)
         self._captures.outdate(self)
         if is_empty(dim):
             self.record = None
@@ -68,6 +77,8 @@ class BoundLaunch:
     def set(self, name: str, value: Any, *, dim: Dim | None = None) -> None:
         """Change one argument of the next calls. A graph that holds this launch is captured again.
 
+        It takes about as long as a replay. What changes at each step is cheaper in an array that the kernel reads.
+
         Args:
             name: Name of the argument in the kernel.
             value: New value.
@@ -75,19 +86,25 @@ class BoundLaunch:
                 run past the end of an array write out of bounds.
 
         Raises:
-            LaunchError: The kernel has no such argument, or the shape changes and ``dim`` is not given.
+            LaunchError: The kernel has no such argument, the shape changes and ``dim`` is not given, or ``dim`` is more
+                than the arrays have, as for :meth:`set_dim`.
         """
-        call = self._call
-        index = argument_index(call.kernel, name)
-        self._check_shape(name, call.args[index], value, dim)
-        call = call._replace(args=[*call.args[:index], value, *call.args[index + 1 :]])
-        if self.record is not None:
-            if self.record.matches_layout(call.args, call.block_dim, call.max_blocks):
-                self.record.patch(index, value)
-            else:
-                self.record = self._cache.record(call, self._stats)
+        call, record = self._call, self.record
+        index = self._positions.get(name)
+        if index is None:
+            index = argument_index(call.kernel, name)
+        if dim is None:
+            self._check_shape(name, call.args[index], value)
+        else:
+            args = [*call.args[:index], value, *call.args[index + 1 :]]
+            check_dim(call.kernel, args, self._covered, dim)
+        if record is not None and record.takes(index, value):
+            record.patch(index, value)
+        elif record is not None:
+            args = [*call.args[:index], value, *call.args[index + 1 :]]
+            self.record = self._cache.record(call._replace(args=args), self._stats)
+        call.args[index] = value
         self._captures.outdate(self)
-        self._call = call
         if dim is not None:
             self.set_dim(dim)
 
@@ -138,9 +155,10 @@ class BoundLaunch:
         self.record = None
         self._captures.outdate(self)
 
-    def _check_shape(self, name: str, old: Any, new: Any, dim: Dim | None) -> None:
-        recorded, received = getattr(old, "shape", None), getattr(new, "shape", None)
-        if dim is None and recorded is not None and received is not None and tuple(recorded) != tuple(received):
+    def _check_shape(self, name: str, old: Any, new: Any) -> None:
+        recorded = getattr(old, "shape", None)
+        received = None if recorded is None else getattr(new, "shape", None)
+        if recorded is not None and received is not None and tuple(recorded) != tuple(received):
             raise LaunchError(
                 f"kernel {self._call.kernel.key!r}: argument {name!r} has shape {tuple(recorded)} and the new one has "
                 f"{tuple(received)}; pass dim= as well, so that no thread runs past its end"

@@ -10,11 +10,12 @@ import warp as wp
 
 from treadle.launch.bound import BoundLaunch
 from treadle.launch.captured import CaptureLog
+from treadle.launch.dims import Dim, extents, is_empty
 from treadle.launch.errors import LaunchError
 from treadle.launch.exclusive import CPU_CAPTURE, after_captures
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
 from treadle.launch.pointers import CachedPointer, recorded_pointers
-from treadle.launch.record import Dim, LaunchCall, LaunchRecord, argument_index, extents, is_empty
+from treadle.launch.record import LaunchCall, LaunchRecord, argument_index, as_names, check_argument_lists
 from treadle.launch.signature import ArgumentSignature
 from treadle.launch.stats import LaunchStats, SiteStats
 
@@ -80,11 +81,12 @@ class LaunchCache:
         stream: wp.Stream | None = None,
         block_dim: int | None = None,
         max_blocks: int = 0,
-        dynamic: tuple[str, ...] = (),
+        dynamic: tuple[str, ...] | str = (),
         adjoint: bool = False,
         adj_inputs: Sequence[Any] = (),
         adj_outputs: Sequence[Any] = (),
         record_tape: bool = True,
+        device: None = None,
     ) -> None:
         """Launch a kernel, as ``wp.launch`` would, from its record where there is one.
 
@@ -97,28 +99,36 @@ class LaunchCache:
             stream: CUDA stream of this call, not remembered; ``None`` takes the device's current stream at each call.
             block_dim: Threads per block.
             max_blocks: Most blocks; 0 for no limit.
-            dynamic: Names of arguments that are meant to change. Patching them is not counted against the site, and the
-                ``debug`` contract allows it. With ``trusted``, nothing else makes a changed argument reach the kernel.
+            dynamic: Names of arguments that are meant to change, or one name. Patching them is not counted against the
+                site, and the ``debug`` contract allows it. With ``trusted``, nothing else makes a changed argument
+                reach the kernel.
             adjoint: Whether to launch the adjoint kernel. Such a launch is never recorded: each call goes through
                 ``wp.launch``.
             adj_inputs: Adjoint inputs.
             adj_outputs: Adjoint outputs.
             record_tape: Whether an active ``wp.Tape`` sees the launch.
+            device: Not to be given: a cache launches on its own device.
 
         Raises:
-            LaunchError: The kernel has no argument of a name in ``dynamic``; or a graph of the CPU is being captured,
-                and an argument is an array of another library.
+            LaunchError: The kernel has no argument of a name in ``dynamic``; ``inputs`` or ``outputs`` is no list; a
+                device is given; a graph of the CPU is being captured, and an argument is an array of another library;
+                or, with the ``debug`` contract, threads would run past the end of an array.
             StaleArgumentError: ``debug`` contract, and an argument is not what was recorded at this site.
         """
         if type(dim) is not int and type(dim) is not tuple:
             dim = extents(dim)
         record = self._records.get((kernel, site))
-        args = None if self._trusts else [*inputs, *outputs]
+        try:
+            args = None if self._trusts else [*inputs, *outputs]
+        except Exception:
+            check_argument_lists(kernel, inputs=inputs, outputs=outputs)
+            raise
         if (
             record is None
             or self.captures.open is not None
             or CPU_CAPTURE.thread is not None
             or adjoint
+            or device is not None
             or self._runtime.tape is not None
             or record.loaded.hashers is not record.module.hashers
             or not (
@@ -127,8 +137,9 @@ class LaunchCache:
                 else not self._verifies and record.unchanged(args, dim, block_dim, max_blocks)
             )
         ):
-            if args is None:
-                args = [*inputs, *outputs]
+            check_argument_lists(kernel, inputs=inputs, outputs=outputs)
+            self._check_device(kernel, device)
+            args = [*inputs, *outputs] if args is None else args
             call = LaunchCall(kernel, dim, args, site, stream, block_dim, max_blocks, dynamic)
             if adjoint or not record_tape:
                 call = call._replace(
@@ -180,7 +191,8 @@ class LaunchCache:
         site: Hashable = None,
         block_dim: int | None = None,
         max_blocks: int = 0,
-        dynamic: tuple[str, ...] = (),
+        dynamic: tuple[str, ...] | str = (),
+        device: None = None,
     ) -> BoundLaunch:
         """Return a callable that launches the kernel with these arguments: the cheapest replay there is.
 
@@ -191,10 +203,13 @@ class LaunchCache:
         identity (a struct, a vector, a tensor) under the ``debug`` contract.
 
         Raises:
-            LaunchError: The kernel has no argument of a name in ``dynamic``.
+            LaunchError: The kernel has no argument of a name in ``dynamic``, ``inputs`` or ``outputs`` is no list, or a
+                device is given.
         """
         self._check_open()
-        for name in dynamic:
+        self._check_device(kernel, device)
+        check_argument_lists(kernel, inputs=inputs, outputs=outputs)
+        for name in as_names(dynamic):
             argument_index(kernel, name)
         stats = self._site_stats(kernel, "bound" if site is None else site)
         dim = dim if isinstance(dim, int) else extents(dim)
@@ -293,6 +308,13 @@ class LaunchCache:
         record.command.launch(call.stream)
         return record
 
+    def _check_device(self, kernel: wp.Kernel, device: object) -> None:
+        if device is not None:
+            raise LaunchError(
+                f"{self.name}: kernel {kernel.key!r}: device={str(device)!r} can't be given here: a cache launches on "
+                f"its own device, {self.device}. Leave it out, or use a cache of the other device"
+            )
+
     def _check_open(self) -> None:
         if self.closed:
             raise LaunchError(f"{self.name} is closed: nothing can be launched or bound with it any more")
@@ -317,7 +339,7 @@ class LaunchCache:
         if self._trusts and not record.dynamic and call.dim == record.dim:
             return True
         if self._verifies:
-            record.verify(self.name, call.args)
+            record.verify(self.name, call.args, call.dim)
         if not record.matches_layout(call.args, call.block_dim, call.max_blocks):
             return False
         record.refresh(call.args, call.dim)

@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 
 import warp as wp
 
+from treadle.launch.dims import Dim, extents
 from treadle.launch.errors import StaleArgumentError
 from treadle.launch.modules import LoadedModule
 from treadle.launch.pointers import CachedPointer, captured_pointers
-from treadle.launch.record import Dim, extents
 from treadle.launch.signature import ArgumentSignature, is_constant, is_struct, leaves
 
 __all__ = ["CaptureLog", "CapturedLaunches"]
@@ -191,6 +191,8 @@ class CaptureLog:
 
     def outdate(self, source: object) -> None:
         """Mark the graphs that depend on a launch cache or a bound launch: what they have baked in is replaced."""
+        if not self._captured:
+            return
         for captured in list(self._captured):
             if captured.uses(source):
                 captured.outdated = True

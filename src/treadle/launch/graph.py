@@ -308,7 +308,10 @@ class GraphCache:
             self._drop([entry])
         entry.launched = 0
         if entry.restless >= _MAX_RESTLESS:
-            return f"captured {_MAX_RESTLESS} times within a few calls each: its inputs never settle"
+            return (
+                f"captured {_MAX_RESTLESS} times within a few calls each: its inputs never settle. Keep what changes "
+                f"in a persistent array that the kernels read, and copy each new value into it"
+            )
         return None
 
     def _capture(self, entry: GraphEntry, fn: Callable[[], object]) -> str | None:

@@ -48,8 +48,10 @@ class Stage:
         """Refuse a function that does not run when it is called.
 
         Raises:
-            LaunchError: It has ``yield`` in it, or is ``async``.
+            LaunchError: It has ``yield`` in it, is ``async``, or is no function.
         """
+        if not callable(self.fn):
+            raise LaunchError(f"stage {self.name!r}: {self.fn!r} can't be called; pass the function that launches")
         check_runs_when_called(self.fn, f"stage {self.name!r}:")
 
     @property
@@ -96,14 +98,15 @@ class Pipeline:
         key: Distinguishes the graphs of several pipelines of one scope; :meth:`LaunchScope.pipeline` counts them.
 
     Raises:
-        LaunchError: Two stages share a name.
+        LaunchError: Two stages share a name, or what is passed is no list of stages.
     """
 
     def __init__(self, stages: Sequence[Stage], scope: LaunchScope, *, key: Hashable = None):
+        stages = _as_stages(stages)
         names = [stage.name for stage in stages]
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise LaunchError(f"stage names must be unique; repeated: {', '.join(repeated)}")
-        self.stages = tuple(stages)
+        self.stages = stages
         self.scope = scope
         self._key = key
         self._failed: dict[str, str] = {}
@@ -283,3 +286,15 @@ class Pipeline:
             self._alone.clear()
             graphs.forget(self._graph_key(self._unexplained))
             self.islands = self._compute_islands()
+
+
+def _as_stages(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+    usage = "a pipeline takes a list of stages, [Stage(name, function), ...]"
+    if not hasattr(stages, "__iter__"):
+        raise LaunchError(f"{usage}, received a {type(stages).__name__}")
+    stages = tuple(stages)
+    for number, stage in enumerate(stages, 1):
+        if not isinstance(stage, Stage):
+            hint = f": write Stage({getattr(stage, '__name__', 'name')!r}, ...) around it" if callable(stage) else ""
+            raise LaunchError(f"{usage}; item {number} is a {type(stage).__name__}{hint}")
+    return stages

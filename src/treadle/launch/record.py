@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import warp as wp
 
+from treadle.launch.dims import Dim, check_dim, covered_arrays, extents
 from treadle.launch.errors import LaunchError, StaleArgumentError
 from treadle.launch.modules import LoadedModule
 from treadle.launch.signature import ArgumentSignature, is_constant, is_scalar, is_struct
 from treadle.launch.stats import SiteStats
 
-__all__ = ["Dim", "LaunchCall", "LaunchRecord", "argument_index", "extents", "is_empty"]
-
-Dim = int | Sequence[int]
+__all__ = ["LaunchCall", "LaunchRecord", "argument_index", "as_names", "check_argument_lists", "extents"]
 
 _is = operator.is_
 
@@ -31,7 +30,7 @@ class LaunchCall(NamedTuple):
     stream: wp.Stream | None
     block_dim: int | None
     max_blocks: int
-    dynamic: tuple[str, ...] = ()
+    dynamic: tuple[str, ...] | str = ()
     adjoint: bool = False
     adj_inputs: Sequence[Any] = ()
     adj_outputs: Sequence[Any] = ()
@@ -71,6 +70,7 @@ class LaunchRecord:
         "arrays",
         "block_dim",
         "command",
+        "covered",
         "declared",
         "descriptors",
         "dim",
@@ -103,13 +103,14 @@ class LaunchRecord:
             )
         self.module = LoadedModule(self.command)
         self.loaded = self.module.module
-        self.dynamic_names: tuple[str, ...] = ()
+        self.dynamic_names: tuple[str, ...] | str = ()
         self.dynamic: frozenset[int] = frozenset()
         self.declare_dynamic(call.dynamic)
         stats.recorded += 1
         # Of a generic kernel, the command holds the instance for these argument types.
         self.declared = [parameter.type for parameter in self.command.kernel.adj.args]
         self.signatures: list[ArgumentSignature] | None = None
+        self.covered: list[int] = []
         self.volatile: dict[int, ArgumentSignature] = {}
         self.arrays: dict[int, wp.array] = {}
         self.known: dict[int, Any] = {}
@@ -118,14 +119,14 @@ class LaunchRecord:
         for index, value in enumerate(self.args):
             self._note(index, value)
 
-    def declare_dynamic(self, names: tuple[str, ...]) -> None:
+    def declare_dynamic(self, names: tuple[str, ...] | str) -> None:
         """Remember the arguments that are meant to change.
 
         Raises:
             LaunchError: The kernel has no argument of that name.
         """
         if names != self.dynamic_names:
-            self.dynamic = frozenset(argument_index(self.kernel, name) for name in names)
+            self.dynamic = frozenset(argument_index(self.kernel, name) for name in as_names(names))
             self.dynamic_names = names
 
     def unchanged(self, args: list[Any], dim: Dim, block_dim: int | None, max_blocks: int) -> bool:
@@ -146,6 +147,11 @@ class LaunchRecord:
             return False
         generic = self.kernel.is_generic
         return all(new is old or _same_layout(new, old, generic) for new, old in zip(args, self.args, strict=True))
+
+    def takes(self, index: int, value: Any) -> bool:
+        """Return whether the command can be patched to one other argument instead of being recorded again."""
+        old = self.args[index]
+        return value is old or _same_layout(value, old, self.kernel.is_generic)
 
     def refresh(self, args: Sequence[Any], dim: Dim) -> bool:
         """Patch what differs from the recorded arguments into the command; return whether anything did."""
@@ -178,13 +184,15 @@ class LaunchRecord:
         self._note(index, value)
 
     def snapshot(self) -> None:
-        """Remember the signatures of the arguments, for :meth:`verify`."""
+        """Remember the signatures of the arguments and what the threads cover, for :meth:`verify`."""
+        self.covered = covered_arrays(self.args, self.dim)
         self.signatures = [ArgumentSignature.of(*pair) for pair in zip(self.args, self.declared, strict=True)]
 
-    def verify(self, owner: str, args: Sequence[Any] | None = None) -> None:
+    def verify(self, owner: str, args: Sequence[Any] | None = None, dim: Dim | None = None) -> None:
         """Compare everything about the arguments with what was recorded.
 
         Raises:
+            LaunchError: There are more threads than elements of an array that had one for each when it was recorded.
             StaleArgumentError: The number of arguments, or anything about one of them, changed.
         """
         if self.signatures is None:
@@ -199,6 +207,8 @@ class LaunchRecord:
             signature = ArgumentSignature.of(value, self.declared[index])
             if signature != recorded:
                 self._raise_stale(owner, self.kernel.adj.args[index].label, recorded, signature)
+        if dim is not None and dim != self.dim:
+            check_dim(self.kernel, received, self.covered, dim)
 
     def _note(self, index: int, value: Any) -> None:
         """Remember by what a change of an argument is to be told."""
@@ -256,19 +266,23 @@ def argument_index(kernel: wp.Kernel, name: str) -> int:
     return names.index(name)
 
 
-def extents(dim: Dim) -> tuple[int, ...]:
-    """Return a launch dimension as a tuple of integers."""
-    if isinstance(dim, int):
-        return (dim,)
-    try:
-        return tuple(operator.index(extent) for extent in dim)
-    except TypeError:
-        return (operator.index(dim),)  # type: ignore[arg-type]
+def as_names(names: Sequence[str] | str) -> tuple[str, ...]:
+    """Return names as a tuple; one name may come as it is."""
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
-def is_empty(dim: Dim) -> bool:
-    """Return whether a launch of this dimension runs no thread at all."""
-    return dim == 0 if isinstance(dim, int) else 0 in dim
+def check_argument_lists(kernel: wp.Kernel, **lists: Any) -> None:
+    """Refuse a single argument where a list of them belongs.
+
+    Raises:
+        LaunchError: One of the lists is an array, a number, or any other single thing.
+    """
+    for name, values in lists.items():
+        if hasattr(values, "shape") or is_struct(values) or isinstance(values, str) or not hasattr(values, "__iter__"):
+            raise LaunchError(
+                f"kernel {kernel.key!r}: {name} is a list of arguments, received a {type(values).__name__}: write "
+                f"{name}=[...] around it"
+            )
 
 
 def _same_layout(new: Any, old: Any, generic: bool) -> bool:
