@@ -90,7 +90,7 @@ class DirectEnv(VectorEnv):
             Stage("reset", self._clear_episodes),
             Stage("task reset", self._reset_task, self._task_capture),
             Stage("physics reset", self.physics.reset),
-            Stage("derived state after reset", self._update_derived_state),
+            Stage("derived state after reset", self._update_after_reset),
         ]
 
     def _observation_stages(self) -> list[Stage]:
@@ -108,7 +108,13 @@ class DirectEnv(VectorEnv):
         self._launch_per_env(
             advance_counters,
             [buffers.actions, physics.joint_q, physics.joint_qd, physics.body_parent_f],
-            [buffers.episode_length, buffers.steps_taken, buffers.bad_observation, buffers.non_finite],
+            [
+                buffers.episode_length,
+                buffers.steps_taken,
+                buffers.bad_observation,
+                physics.bad_measurement,
+                buffers.non_finite,
+            ],
         )
 
     def _finish_terminations(self) -> None:

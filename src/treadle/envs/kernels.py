@@ -49,14 +49,16 @@ def advance_counters(
     episode_length_out: wp.array[int],
     steps_taken_out: wp.array[int],
     bad_observation_out: wp.array[wp.bool],
+    bad_measurement_out: wp.array[wp.bool],
     non_finite_out: wp.array[wp.bool],
 ):
     """Count the step, and find environments in which an action, the physics or a measurement is not finite."""
     env = wp.tid()
     episode_length_out[env] = episode_length_out[env] + 1
     steps_taken_out[env] = steps_taken_out[env] + 1
-    finite = not bad_observation_out[env]
+    finite = not (bad_observation_out[env] or bad_measurement_out[env])
     bad_observation_out[env] = False
+    bad_measurement_out[env] = False
     for i in range(actions.shape[1]):
         finite = finite and wp.isfinite(actions[env, i])
     for i in range(joint_q.shape[1]):

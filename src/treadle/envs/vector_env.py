@@ -69,7 +69,7 @@ class VectorEnv:
             self.physics = self.scene.physics
             self.robot = self.scene.robot
             self._reset_mask = torch_view(self.physics.reset_mask)
-            self.sensors: list[Sensor] = []
+            self.sensors: list[Sensor] = list(self.scene.sensors.values())
             self._build()
         self.pipeline: Pipeline = self.scope.pipeline(self._stages())
         self._overflow_logged = 0
@@ -259,11 +259,17 @@ class VectorEnv:
         for _ in range(self.cfg.decimation):
             self.robot.write_targets_to_sim()
             self.physics.step()
+            self.scene.after_physics_step()
 
     def _update_derived_state(self) -> None:
         self.robot.update()
         for sensor in self.sensors:
             sensor.update()
+
+    def _update_after_reset(self) -> None:
+        self.robot.update()
+        for sensor in self.sensors:
+            sensor.reset()
 
     def _launch_per_env(
         self, kernel: wp.Kernel, inputs: list[Any], outputs: list[Any], *, site: Hashable = None

@@ -6,6 +6,8 @@ from typing import Protocol
 
 import warp as wp
 
+from treadle.physics.funcs import ContactRows
+
 __all__ = ["PhysicsBackend"]
 
 
@@ -41,10 +43,20 @@ class PhysicsBackend(Protocol):
     body_parent_f: wp.array
     """Wrench that the parent joint applies to each body [N, N*m], spatial vector (force, torque about the body's
     centre of mass), world frame, shape (num_envs, num_bodies); of the last step, zero after a reset."""
+    body_qdd: wp.array | None
+    """Body accelerations, spatial vector (linear of the centre of mass, angular), world frame, shape (num_envs,
+    num_bodies); of the last step, zero after a reset. ``None`` unless the backend was asked for it."""
     body_com: wp.array
     """Centres of mass in the frames of the bodies [m], vec3, shape (num_envs, num_bodies)."""
     reset_mask: wp.array
     """Worlds that :meth:`reset` resets, bool, shape (num_envs,). The owner writes it."""
+    gravity: wp.array
+    """Gravity in the world frame [m/s^2], vec3, shape (num_envs,)."""
+    contacts: ContactRows
+    """Contact forces of the last step, for :func:`treadle.physics.funcs.net_contact_force`."""
+    bad_measurement: wp.array
+    """Worlds in which something that was measured is not finite, bool, shape (num_envs,). Sensors set it, the owner
+    ends the episode and clears it, and so does :meth:`reset`."""
     overflow_steps: wp.array
     """Solver steps in which a contact or constraint buffer overflowed, int32, shape (num_envs,), since the start."""
 
@@ -54,7 +66,7 @@ class PhysicsBackend(Protocol):
     def reset(self) -> None:
         """Make the worlds in :attr:`reset_mask` consistent with the joint state that was written into them. Capturable.
 
-        Clears what the solver keeps from step to step, the applied forces and the measured wrenches, and recomputes
+        Clears what the solver keeps from step to step, the applied forces and what was measured, and recomputes
         body poses and velocities. Nothing of the other worlds changes.
         """
 

@@ -25,11 +25,20 @@ def clear_forces(
     env_mask: wp.array[wp.bool],
     joint_f_out: wp.array2d[float],
     body_parent_f_out: wp.array2d[wp.spatial_vector],
+    body_qdd_out: wp.array2d[wp.spatial_vector],
+    bad_measurement_out: wp.array[wp.bool],
 ):
-    """Zero applied forces and measured joint wrenches of the masked environments. One thread per environment."""
+    """Zero what the last step applied and measured in the masked environments. One thread per environment.
+
+    ``body_qdd_out`` may be ``None``.
+    """
     env = wp.tid()
     if env_mask[env]:
+        bad_measurement_out[env] = False
         for dof in range(joint_f_out.shape[1]):
             joint_f_out[env, dof] = 0.0
         for body in range(body_parent_f_out.shape[1]):
             body_parent_f_out[env, body] = wp.spatial_vector()
+        if body_qdd_out:
+            for body in range(body_qdd_out.shape[1]):
+                body_qdd_out[env, body] = wp.spatial_vector()

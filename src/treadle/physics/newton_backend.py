@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import mujoco
 import mujoco_warp
 import newton
 import numpy as np
 import warp as wp
 from newton.solvers import SolverMuJoCo
 
-from treadle.errors import ConfigError
+from treadle.errors import ConfigError, UnknownNameError
 from treadle.launch import LaunchScope
 from treadle.physics.cfg import SimulationCfg
+from treadle.physics.funcs import ContactRows
 from treadle.physics.kernels import clear_forces, count_overflow
 
 __all__ = ["NewtonBackend"]
@@ -29,12 +32,14 @@ class NewtonBackend:
         model: Newton model of ``num_envs`` equal worlds with one articulation each.
         cfg: Simulation configuration.
         scope: Owner of the launches that the backend adds around the solver.
+        observables: Arrays to measure that are ``None`` unless asked for: ``"body_qdd"``.
 
     Raises:
         ConfigError: The model does not have one articulation per world, or MuJoCo refuses it.
+        UnknownNameError: There is no such observable.
     """
 
-    def __init__(self, model: newton.Model, cfg: SimulationCfg, scope: LaunchScope):
+    def __init__(self, model: newton.Model, cfg: SimulationCfg, scope: LaunchScope, *, observables: Iterable[str] = ()):
         if model.articulation_count != model.world_count:
             raise ConfigError(
                 f"the model has {model.articulation_count} articulations in {model.world_count} worlds; "
@@ -55,7 +60,9 @@ class NewtonBackend:
         self._state = model.state()
         self._control = model.control()
         kinds = self.solver.ObservableKind
-        self._observables = self.solver.observables({kinds.OVERFLOW, kinds.BODY_PARENT_F})
+        optional = {"body_qdd": kinds.BODY_QDD}
+        asked = {_choose(optional, name) for name in observables}
+        self._observables = self.solver.observables({kinds.OVERFLOW, kinds.BODY_PARENT_F, *asked})
         self._allocate()
         newton.eval_fk(model, model.joint_q, model.joint_qd, self._state)
 
@@ -71,7 +78,12 @@ class NewtonBackend:
     def reset(self) -> None:
         """Make the worlds in ``reset_mask`` consistent with the joint state that was written into them."""
         self.solver.reset(self._state, world_mask=self._world_mask, flags=newton.StateFlags.NONE)
-        self._scope.launches.launch(clear_forces, self.num_envs, [self.reset_mask], [self.joint_f, self.body_parent_f])
+        self._scope.launches.launch(
+            clear_forces,
+            self.num_envs,
+            [self.reset_mask],
+            [self.joint_f, self.body_parent_f, self.body_qdd, self.bad_measurement],
+        )
         newton.eval_fk(self.model, self._state.joint_q, self._state.joint_qd, self._state, mask=self.reset_mask)
 
     def describe_overflow(self) -> str | None:
@@ -99,6 +111,12 @@ class NewtonBackend:
         self.body_qd = self._rows(state.body_qd)
         self.body_com = self._rows(self.model.body_com)
         self.body_parent_f = self._rows(self._observables.body_parent_f)
+        gravity, body_qdd = self.model.gravity, self._observables.body_qdd
+        assert gravity is not None  # every finished model has one
+        self.gravity = gravity[:worlds]
+        self.body_qdd = None if body_qdd is None else self._rows(body_qdd)
+        self.contacts = _contact_rows(self.solver)
+        self.bad_measurement = wp.zeros(worlds, dtype=wp.bool, device=device)
         # The solver wants one entry more than there are worlds: the last one stands for the global world.
         self._world_mask = wp.zeros(worlds + 1, dtype=wp.bool, device=device)
         self.reset_mask = self._world_mask[:worlds]
@@ -110,6 +128,29 @@ class NewtonBackend:
         if flat is None:
             raise ConfigError("the model has no bodies or no joints; allowed: an articulation with both")
         return flat.reshape((self.num_envs, -1))
+
+
+def _choose(choices: Mapping[str, Any], name: str) -> Any:
+    """Return one of some named choices."""
+    if name not in choices:
+        raise UnknownNameError("observable", name, choices)
+    return choices[name]
+
+
+def _contact_rows(solver: SolverMuJoCo) -> ContactRows:
+    """Return where the solver keeps the forces of its contacts. Its arrays never move."""
+    data, rows, kinds = solver.mjw_data, ContactRows(), mujoco.mjtConstraint
+    rows.num_rows = data.nefc
+    rows.row_kind, rows.row_contact, rows.row_force = data.efc.type, data.efc.id, data.efc.force
+    rows.first_row = data.contact.efc_address
+    rows.geoms, rows.frame, rows.friction = data.contact.geom, data.contact.frame, data.contact.friction
+    bodies = solver.mjc_body_to_newton
+    assert bodies is not None  # as long as MuJoCo Warp simulates
+    body_of_geom = bodies.numpy()[0][solver.mjw_model.geom_bodyid.numpy()]
+    rows.body_of_geom = wp.array(body_of_geom, dtype=int, device=data.nefc.device)
+    rows.first_kind = int(kinds.mjCNSTR_CONTACT_FRICTIONLESS)
+    rows.pyramidal_kind = int(kinds.mjCNSTR_CONTACT_PYRAMIDAL)
+    return rows
 
 
 def _solver_options(cfg: SimulationCfg) -> dict[str, Any]:

@@ -11,15 +11,17 @@ from newton.solvers import SolverMuJoCo
 
 from treadle.assets import Articulation
 from treadle.assets.spawn import spawn_articulation
+from treadle.errors import ConfigError, UnknownNameError
 from treadle.launch import LaunchScope
 from treadle.physics import NewtonBackend, PhysicsBackend, SimulationCfg
 from treadle.scene.cfg import SceneCfg
+from treadle.sensors import Sensor, SensorCfg, SteppedSensor
 
 __all__ = ["Scene"]
 
 
 class Scene:
-    """Equal environments with one robot each, on a ground plane.
+    """Equal environments with one robot each, on a ground plane. ``scene[name]`` is the robot or a sensor.
 
     Args:
         cfg: What stands in each environment.
@@ -27,13 +29,16 @@ class Scene:
         scope: Owner of the launches.
 
     Raises:
-        ConfigError: The device does not exist, or the robot can't be loaded or does not fit its configuration.
+        ConfigError: The device does not exist, the robot can't be loaded or does not fit its configuration, or a
+            sensor names a body that the robot does not have.
     """
 
     physics: PhysicsBackend
     """The backend."""
     robot: Articulation
     """The robot."""
+    sensors: dict[str, Sensor]
+    """The sensors by name, in the order of the configuration."""
     env_origins: wp.array
     """Origins of the environments, world frame [m], vec3, shape (num_envs,)."""
 
@@ -49,8 +54,46 @@ class Scene:
         _add_ground(builder, sim.ground_friction)
         model = builder.finalize(device=scope.device)
         self.env_origins = wp.array(origins, dtype=wp.vec3, device=scope.device)
-        self.physics = NewtonBackend(model, sim, scope.child("physics"))
+        observables = {name for sensor in cfg.sensors.values() for name in sensor.observables}
+        self.physics = NewtonBackend(model, sim, scope.child("physics"), observables=observables)
         self.robot = Articulation(cfg.robot, layout, self.physics, self.env_origins, sim.gravity, scope.child("robot"))
+        self.sensors = {name: self._make_sensor(name, sensor, scope) for name, sensor in cfg.sensors.items()}
+        self._stepped_sensors = [sensor for sensor in self.sensors.values() if isinstance(sensor, SteppedSensor)]
+
+    def __getitem__(self, name: str) -> Articulation | Sensor:
+        """Return the robot or a sensor.
+
+        Raises:
+            UnknownNameError: There is nothing of that name; the message lists the names.
+        """
+        if name == "robot":
+            return self.robot
+        if name not in self.sensors:
+            raise UnknownNameError("entity of the scene", name, ("robot", *self.sensors))
+        return self.sensors[name]
+
+    def after_physics_step(self) -> None:
+        """Let the sensors that measure each physics step do so. Call it after each ``physics.step()``; capturable."""
+        for sensor in self._stepped_sensors:
+            sensor.after_physics_step()
+
+    def update(self) -> None:
+        """Refresh the derived state of the robot and the sensors, once per environment step. Capturable."""
+        self.robot.update()
+        for sensor in self.sensors.values():
+            sensor.update()
+
+    def reset(self) -> None:
+        """Refresh the derived state after ``physics.reset()``, and start sensors anew where it did. Capturable."""
+        self.robot.update()
+        for sensor in self.sensors.values():
+            sensor.reset()
+
+    def _make_sensor(self, name: str, cfg: SensorCfg, scope: LaunchScope) -> Sensor:
+        try:
+            return cfg.make(self.robot, self.physics, scope.child(name))
+        except ConfigError as error:
+            raise ConfigError(f"scene.sensors.{name}: {error}") from None
 
 
 def grid_origins(num_envs: int, spacing: float) -> np.ndarray:
