@@ -162,3 +162,48 @@ def test_statistics_by_site(device):
     assert len(cache.stats.sites) == 2
     assert cache.stats.sites[(support.count, "bound")].recorded == 2
     assert cache.stats.sites[(support.count, "mine")].replayed == 1
+
+
+@pytest.mark.parametrize("change", ["set", "set_dim", "release"])
+def test_each_graph_that_holds_it_follows_each_change(device, change):
+    """Also the one that is captured anew after the first change."""
+    scope, x, y = support.scope(device), buffer(device), buffer(device, 5.0)
+    out, expected = zeros(device), zeros(device)
+    bound = scope.launches.bind(support.add, N, [x, 1.0], [out])
+    now, dim = x, N
+    for number in range(3):
+        for _ in range(3):
+            scope.graphs.run("one", bound)
+            scope.graphs.run("other", lambda: bound())
+            launch_eagerly(support.add, dim, [now, 1.0, expected], 2, device)
+        if change == "set":
+            now = y if now is x else x
+            bound.set("x", now)
+        elif change == "set_dim":
+            dim = 4 + number
+            bound.set_dim(dim)
+        else:
+            bound.release()
+    assert same_bits(out, expected)
+    assert scope.stats.graph_total("captures") == 6
+
+
+def test_a_change_inside_a_captured_function_outdates_its_graph_later_too(device):
+    scope, x, y, out = support.scope(device), buffer(device), buffer(device, 5.0), zeros(device)
+    bound = scope.launches.bind(support.add, N, [x, 1.0], [out])
+
+    def stage():
+        bound()
+        bound.set("s", 2.0)
+        bound()
+        bound.set("s", 1.0)
+
+    for _ in range(3):
+        scope.graphs.run("stage", stage)
+    bound.set("x", y)
+    scope.graphs.run("stage", stage)
+    expected = zeros(device)
+    for value in (x, x, x, y):
+        launch_eagerly(support.add, N, [value, 1.0, expected], 1, device)
+        launch_eagerly(support.add, N, [value, 2.0, expected], 1, device)
+    assert same_bits(out, expected)

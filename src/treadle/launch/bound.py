@@ -34,6 +34,7 @@ class BoundLaunch:
         self._stats = stats
         self._positions = {parameter.label: index for index, parameter in enumerate(call.kernel.adj.args)}
         self._covered = covered_arrays(call.args, call.dim) if self._verifies else []
+        self._in_graphs = False
         self.record: LaunchRecord | None = None
 
     def __call__(self, *, stream: wp.Stream | None = None) -> None:
@@ -67,7 +68,7 @@ class BoundLaunch:
         """
         dim = dim if isinstance(dim, int) else extents(dim)
         check_dim(self._call.kernel, self._call.args, self._covered, dim)
-        self._captures.outdate(self)
+        self._outdate_graphs()
         if is_empty(dim):
             self.record = None
         elif self.record is not None:
@@ -104,7 +105,7 @@ class BoundLaunch:
             args = [*call.args[:index], value, *call.args[index + 1 :]]
             self.record = self._cache.record(call._replace(args=args), self._stats)
         call.args[index] = value
-        self._captures.outdate(self)
+        self._outdate_graphs()
         if dim is not None:
             self.set_dim(dim)
 
@@ -113,6 +114,7 @@ class BoundLaunch:
         record, log = self.record, self._captures.open
         if log is not None:
             log.add_source(self)
+            self._in_graphs = True
         probing = log is not None and log.probing
         if record is None or probing or self._runtime.tape is not None or record.module.changed:
             new = self._cache.launch_unrecorded(self._call._replace(stream=stream), self._stats)
@@ -153,7 +155,13 @@ class BoundLaunch:
     def release(self) -> None:
         """Drop the recorded command; the next call records again. The bound arguments stay bound."""
         self.record = None
-        self._captures.outdate(self)
+        self._outdate_graphs()
+
+    def _outdate_graphs(self) -> None:
+        """Mark the graphs that hold this launch, once: a graph that is captured anew says so when it is."""
+        if self._in_graphs:
+            self._captures.outdate(self)
+            self._in_graphs = self._captures.open is not None
 
     def _check_shape(self, name: str, old: Any, new: Any) -> None:
         recorded = getattr(old, "shape", None)

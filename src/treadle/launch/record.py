@@ -212,6 +212,8 @@ class LaunchRecord:
 
     def _note(self, index: int, value: Any) -> None:
         """Remember by what a change of an argument is to be told."""
+        if is_constant(value) and index not in self.volatile and index not in self.arrays:
+            return
         self.volatile.pop(index, None)
         self.arrays.pop(index, None)
         self.known.pop(index, None)

@@ -14,6 +14,7 @@ import warp as wp
 
 __all__ = ["ArgumentSignature", "is_constant", "is_scalar", "is_struct", "leaves"]
 
+_NUMBERS = (bool, int, float, np.generic)
 _HALF_TYPES = (wp.float16, wp.bfloat16)
 """Scalar types whose C type holds bits, not the number."""
 
@@ -92,7 +93,7 @@ class ArgumentSignature:
 
 def is_scalar(value: Any) -> bool:
     """Return whether a value is a number of Python, NumPy or Warp."""
-    if isinstance(value, bool | int | float | np.generic):
+    if isinstance(value, _NUMBERS):
         return True
     return isinstance(getattr(value, "value", None), bool | int | float) and hasattr(type(value), "_type_")
 
@@ -101,7 +102,7 @@ def is_constant(value: Any) -> bool:
     """Return whether an object can't change: ``None``, numbers of Python and NumPy, and tuples of them."""
     if isinstance(value, tuple):
         return all(is_constant(item) for item in value)
-    return value is None or isinstance(value, bool | int | float | np.generic)
+    return value is None or isinstance(value, _NUMBERS)
 
 
 def is_struct(value: Any) -> bool:
@@ -127,7 +128,7 @@ def leaves(value: Any) -> list[Any]:
 
 def _scalar_bits(value: Any, declared: Any) -> Any:
     """Return the bits of a number, so that NaN equals itself and -0.0 differs from 0.0."""
-    plain = isinstance(value, bool | int | float | np.generic)
+    plain = isinstance(value, _NUMBERS)
     number = value if plain else value.value
     ctype: Any = getattr(declared, "_type_", None)
     convertible = ctype is not None and declared not in _HALF_TYPES and not issubclass(declared, ctypes.Array)
