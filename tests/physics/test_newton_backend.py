@@ -100,6 +100,34 @@ def test_one_articulation_per_world():
         NewtonBackend(builder.finalize(device="cpu"), SimulationCfg(), LaunchScope("cpu"))
 
 
+@pytest.mark.parametrize("substeps", [1, 2, 3])
+@pytest.mark.parametrize("mode", ["eager", "graph"])
+def test_substeps_divide_a_physics_step(substeps, mode):
+    """A step of several solver steps is those steps, also where a graph holds an odd number of them."""
+    coarse = make_scene(num_envs=2, mode=mode, solver=SOLVER, dt=0.01, substeps=substeps)
+    fine = make_scene(num_envs=2, solver=SOLVER, dt=0.01 / substeps)
+    assert coarse.physics.dt == 0.01
+    for _ in range(60):
+        coarse.scope.graphs.run("step", coarse.physics.step)
+        for _ in range(substeps):
+            fine.physics.step()
+    for name in ("joint_q", "joint_qd", "body_parent_f"):
+        first, second = (snapshot(getattr(scene.physics, name)) for scene in (coarse, fine))
+        assert np.array_equal(first, second), name
+    assert coarse.physics.body_parent_f.numpy().any()
+
+
+def test_overflow_is_counted_in_each_substep():
+    solver = MJWarpSolverCfg(njmax=45, nconmax=2)
+    counts = []
+    for substeps in (1, 2):
+        scene = make_scene(num_envs=3, solver=solver, dt=0.005 * substeps, substeps=substeps)
+        for _ in range(40 // substeps):
+            scene.physics.step()
+        counts.append(scene.physics.overflow_steps.numpy().sum())
+    assert counts[0] == counts[1] > 0
+
+
 def test_a_masked_reset_leaves_the_other_worlds_alone(device):
     scene = make_scene(num_envs=5, solver=SOLVER, device=device)
     physics = scene.physics
@@ -172,7 +200,7 @@ def test_overflow_is_counted_described_and_logged(caplog):
     counts = scene.physics.overflow_steps.numpy()
     assert 0 < counts.max() <= 80
     text = scene.physics.describe_overflow()
-    assert f"{(counts > 0).sum()} of 3 environments overflowed a solver buffer in {counts.sum()} physics steps" in text
+    assert f"{(counts > 0).sum()} of 3 environments overflowed a solver buffer in {counts.sum()} solver steps" in text
     assert "enlarge sim.solver.njmax for NEFC, else sim.solver.nconmax" in text
 
 
@@ -198,7 +226,7 @@ def test_an_environment_reports_overflow(field, value, name, mode, caplog):
         assert env.pop_episode_log() == {"Physics/overflow_steps": counted}
     (record,) = caplog.records
     assert "LocomotionWarpEnv" in record.getMessage() and name in record.getMessage()
-    assert f"{counted} physics steps" in record.getMessage() and f"sim.solver.{field}" in record.getMessage()
+    assert f"{counted} solver steps" in record.getMessage() and f"sim.solver.{field}" in record.getMessage()
     env.episode_length_buf = torch.tensor([959, 0, 0])
     env.step(torch.zeros(3, 8))
     log = env.pop_episode_log()

@@ -216,7 +216,7 @@ class VectorEnv:
     def pop_episode_log(self) -> dict[str, float]:
         """Return means over the episodes that ended since the last call, empty if none did.
 
-        Synchronizes with the device. ``Physics/overflow_steps`` counts the physics steps in which an environment
+        Synchronizes with the device. ``Physics/overflow_steps`` counts the solver steps in which an environment
         overflowed a buffer of the solver; it is there whenever there were any, and the first time there is a warning.
         """
         with torch_stream(self.device):
