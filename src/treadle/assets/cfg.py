@@ -45,22 +45,29 @@ class InitialStateCfg:
 
 @dataclass(kw_only=True)
 class ActuatorCfg:
-    """An implicit joint drive: the solver integrates its stiffness and damping."""
+    """An implicit joint drive: the solver integrates its stiffness and damping.
+
+    The torque is ``stiffness * (position target - position) - damping * velocity``, plus the commanded effort in effort
+    mode. There the position target is the default position, unless something sets it.
+    """
 
     joint_names_expr: tuple[str, ...] = (".*",)
     """Regular expressions, each matched against whole joint names."""
     mode: Literal["effort", "position"] = "effort"
     """What an action commands: a joint effort, or a position target of the drive."""
     stiffness: float = 0.0
-    """Drive stiffness [N*m/rad or N/m]; position mode only."""
+    """Drive stiffness [N*m/rad or N/m]."""
     damping: float = 0.0
-    """Drive damping in position mode, joint damping in effort mode [N*m*s/rad or N*s/m]."""
+    """Drive damping [N*m*s/rad or N*s/m]; that of the joint itself in effort mode without stiffness."""
     armature: float = 0.0
     """Inertia added to the joint [kg*m^2 or kg]."""
     friction: float = 0.0
     """Dry joint friction [N*m or N]."""
     effort_limit: float = math.inf
-    """Largest absolute effort [N*m or N]."""
+    """Largest absolute effort [N*m or N], of the commanded effort and of the drive, each by itself; infinity leaves the
+    limit of the file."""
+    velocity_limit: float = math.inf
+    """Largest absolute velocity [rad/s or m/s], for terms that refer to it; MuJoCo does not enforce it."""
 
     def problems(self, where: str) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed."""
@@ -68,8 +75,9 @@ class ActuatorCfg:
             value = getattr(self, name)
             if not (is_finite(value) and value >= 0.0):
                 yield f"{where}.{name} is {value}; allowed: a finite number of at least 0"
-        if not self.effort_limit > 0.0:
-            yield f"{where}.effort_limit is {self.effort_limit}; allowed: above 0"
+        for name in ("effort_limit", "velocity_limit"):
+            if not getattr(self, name) > 0.0:
+                yield f"{where}.{name} is {getattr(self, name)}; allowed: above 0"
         yield from choice_problems(self, f"{where}.")
 
 

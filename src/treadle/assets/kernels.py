@@ -17,12 +17,14 @@ def apply_actuators(
     joint_target_q_out: wp.array2d[float],
     applied_effort_out: wp.array2d[float],
 ):
-    """Clamp efforts and hand both kinds of targets to the solver, which does not clamp efforts itself."""
+    """Clamp efforts and hand both kinds of targets to the solver, which does not clamp efforts itself.
+
+    The position target counts where the joint has a drive, also beside an effort.
+    """
     env, joint = wp.tid()
+    joint_target_q_out[env, joint] = joint_pos_target[env, joint]
     effort = float(0.0)
-    if position_controlled[joint]:
-        joint_target_q_out[env, joint] = joint_pos_target[env, joint]
-    else:
+    if not position_controlled[joint]:
         limit = effort_limits[env, joint]
         effort = wp.clamp(joint_effort_target[env, joint], -limit, limit)
     joint_f_out[env, joint] = effort
