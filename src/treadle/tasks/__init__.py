@@ -4,15 +4,38 @@ from treadle.registry import TaskSpec, register
 
 __all__: list[str] = []
 
+_LOCOMOTION = {
+    "warp": "treadle.tasks.locomotion.warp_env:LocomotionWarpEnv",
+    "torch": "treadle.tasks.locomotion.torch_env:LocomotionTorchEnv",
+}
+
 register(
     TaskSpec(
         task_id="Ant-Direct",
         description="A four-legged ant runs towards a far target",
         env_cfg="treadle.tasks.ant.cfg:AntDirectEnvCfg",
         agent_cfg="treadle.tasks.ant.agents:AntDirectPPORunnerCfg",
+        frontends=_LOCOMOTION,
+    )
+)
+register(
+    TaskSpec(
+        task_id="Cartpole-Direct",
+        description="A cart on a rail balances a pole",
+        env_cfg="treadle.tasks.cartpole.cfg:CartpoleDirectEnvCfg",
+        agent_cfg="treadle.tasks.cartpole.agents:CartpoleDirectPPORunnerCfg",
         frontends={
-            "warp": "treadle.tasks.locomotion.warp_env:LocomotionWarpEnv",
-            "torch": "treadle.tasks.locomotion.torch_env:LocomotionTorchEnv",
+            "warp": "treadle.tasks.cartpole.warp_env:CartpoleWarpEnv",
+            "torch": "treadle.tasks.cartpole.torch_env:CartpoleTorchEnv",
         },
+    )
+)
+register(
+    TaskSpec(
+        task_id="Humanoid-Direct",
+        description="A humanoid runs towards a far target",
+        env_cfg="treadle.tasks.humanoid.cfg:HumanoidDirectEnvCfg",
+        agent_cfg="treadle.tasks.humanoid.agents:HumanoidDirectPPORunnerCfg",
+        frontends=_LOCOMOTION,
     )
 )

@@ -4,30 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from treadle.assets import ActuatorCfg, ArticulationCfg, InitialStateCfg
 from treadle.physics import MJWarpSolverCfg, SimulationCfg
 from treadle.scene import SceneCfg
+from treadle.tasks.ant.robot import ant_articulation
 from treadle.tasks.locomotion.cfg import LocomotionEnvCfg
 
-__all__ = ["AntDirectEnvCfg", "ant_articulation"]
-
-
-def ant_articulation() -> ArticulationCfg:
-    """Return the ant with its default pose and its eight effort-controlled joints."""
-    return ArticulationCfg(
-        asset_path="ant",
-        init_state=InitialStateCfg(
-            pos=(0.0, 0.0, 0.5),
-            joint_pos={
-                ".*_leg": 0.0,
-                "front_left_foot": 0.785398,
-                "front_right_foot": -0.785398,
-                "left_back_foot": -0.785398,
-                "right_back_foot": 0.785398,
-            },
-        ),
-        actuators={"body": ActuatorCfg(damping=0.1, armature=0.05, effort_limit=15.0)},
-    )
+__all__ = ["AntDirectEnvCfg"]
 
 
 @dataclass(kw_only=True)
