@@ -139,6 +139,15 @@ def test_many_invalidations_do_not_cost_the_graph(device):
     assert scope.graphs.reason("stage") is None
 
 
+def test_the_reasons_of_invalidations_do_not_pile_up(device):
+    scope = support.scope(device)
+    for number in range(250):
+        scope.invalidate(str(number))
+        scope.rebind(reason=f"rebound {number}")
+    assert len(scope.invalidations) == 100
+    assert scope.invalidations[-2:] == ["249", "rebound 249"]
+
+
 def test_invalidate_inside_a_capture_is_refused(device):
     scope, out = support.scope(device), zeros(device)
     with wp.ScopedCapture(device):

@@ -117,7 +117,10 @@ class CapturedLaunches:
     @property
     def reloaded(self) -> bool:
         """Whether a module of the graph has other code now: its options changed, or it was unloaded."""
-        return any(module.changed for module in self._modules)
+        for module in self._modules:  # a generator would cost as much as the launch of a small graph on the CPU
+            if module.changed:
+                return True
+        return False
 
     def keep(self, thing: object) -> None:
         """Keep something alive for as long as the graph lives."""
@@ -145,7 +148,10 @@ class CapturedLaunches:
 
     def moved(self) -> bool:
         """Return whether an argument that can change behind its identity (a struct, a vector, a tensor) did so."""
-        return any(_fingerprint(value, kind) != known for value, kind, known in self._changeable.values())
+        for value, kind, known in self._changeable.values():
+            if _fingerprint(value, kind) != known:
+                return True
+        return False
 
     def compare(self, probe: CapturedLaunches) -> None:
         """Compare what the function launches now with what the graph holds.

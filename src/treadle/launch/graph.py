@@ -79,6 +79,7 @@ class GraphCache:
         self._mode = resolve_mode(mode)
         self._contract = resolve_contract(contract)
         self._runtime = self.device.runtime
+        self._wants_graphs = self._mode in (LaunchMode.GRAPH, LaunchMode.AUTO)
         self._entries: dict[Hashable, GraphEntry] = {}
         self.generation = 0
         """How often everything was dropped."""
@@ -108,9 +109,7 @@ class GraphCache:
     @property
     def capturing_allowed(self) -> bool:
         """Whether the mode asks for graphs and the device can capture them."""
-        if self._mode not in (LaunchMode.GRAPH, LaunchMode.AUTO):
-            return False
-        return self.device.is_cpu or self.device.is_mempool_enabled
+        return self._wants_graphs and (self.device.is_cpu or self.device.is_mempool_enabled)
 
     def run(
         self,
@@ -185,7 +184,7 @@ class GraphCache:
             entry.stats.warmups += 1
             return None
         values = read_inputs(inputs)
-        signatures = tuple(input_signature(value) for value in values)
+        signatures = tuple(map(input_signature, values)) if values else ()
         if entry.graph is not None and not self._outdated(entry, signatures):
             if self._contract is LaunchContract.DEBUG and entry.launched % _PROBE_EVERY == 1:
                 self._probe(entry, fn)
@@ -261,9 +260,7 @@ class GraphCache:
     @property
     def capturing_now(self) -> bool:
         """Whether a function that is run now may be captured: no tape, no other capture."""
-        if not self.capturing_allowed or self._runtime.tape is not None:
-            return False
-        return not self.device.is_capturing
+        return self.capturing_allowed and self._runtime.tape is None and not self.device.is_capturing
 
     def _outdated(self, entry: GraphEntry, signatures: tuple[object, ...]) -> bool:
         assert entry.launches is not None

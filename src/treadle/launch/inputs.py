@@ -23,6 +23,8 @@ _BY_IDENTITY = (type, wp.Kernel)
 def read_inputs(inputs: Sequence[Any] | Callable[[], Sequence[Any]]) -> list[Any]:
     """Return declared inputs as a list; a single array, dictionary, string or dataclass counts as one input."""
     values: Any = inputs() if callable(inputs) else inputs
+    if type(values) is tuple or type(values) is list:
+        return list(values)
     if isinstance(values, dict | str | bytes) or hasattr(values, "shape") or _is_dataclass(values):
         return [values]
     try:

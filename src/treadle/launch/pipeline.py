@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from treadle.launch.errors import CaptureWarning, LaunchError
@@ -71,19 +71,24 @@ class Island:
     break_reason: str | None
     """Why this island is no graph; ``None`` if it is one."""
 
-    @property
+    @cached_property
     def key(self) -> tuple[str, ...]:
         """Names of the stages: the key of the island's graph in a scope with one pipeline."""
         return tuple(stage.name for stage in self.stages)
 
-    @property
+    @cached_property
     def may_allocate(self) -> bool:
         """Whether each stage may allocate while it is captured."""
         return all(stage.may_allocate for stage in self.stages)
 
+    @cached_property
+    def _inputs(self) -> tuple[Any, ...]:
+        """The declarations of the stages that have one; most have none."""
+        return tuple(stage.inputs for stage in self.stages if type(stage.inputs) is not tuple or stage.inputs)
+
     def read_inputs(self) -> list[Any]:
         """Return the declared inputs of all stages."""
-        return [value for stage in self.stages for value in read_inputs(stage.inputs)]
+        return [value for inputs in self._inputs for value in read_inputs(inputs)]
 
 
 class Pipeline:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LaunchScope"]
 
+_KEPT_REASONS = 100
+
 
 class LaunchScope:
     """One launch cache and one graph cache that live and die with their owner.
@@ -102,7 +104,7 @@ class LaunchScope:
             parts = self._drop_graphs(reason)
             for part in parts:
                 part.launches.invalidate()
-            self.invalidations.append(reason)
+            self._note_invalidation(reason)
 
     def pointers(self) -> list[CachedPointer]:
         """Return every pointer that a record, a bound launch or a graph of this scope or its children uses."""
@@ -137,8 +139,12 @@ class LaunchScope:
                 part.launches.drop_records()
             for launch, call in plan:
                 launch.rebind(call)
-            self.invalidations.append(reason)
+            self._note_invalidation(reason)
         return self.pointers()
+
+    def _note_invalidation(self, reason: str) -> None:
+        self.invalidations.append(reason)
+        del self.invalidations[:-_KEPT_REASONS]
 
     def _refuse_while_capturing(self, reason: str) -> None:
         if self.device.is_capturing:
@@ -195,6 +201,7 @@ class LaunchScope:
         self.device = wp.get_device(device)
         self.name = name
         self.invalidations: list[str] = []
+        """Why this scope was invalidated, the last hundred times."""
         self._captures = captures
         self._parent: Callable[[], LaunchScope | None] = (lambda: None) if parent is None else weakref.ref(parent)
         self._children: list[LaunchScope] = []
