@@ -18,7 +18,7 @@ _EPILOG = """\
 The program runs until enough steps were seen; it needs no change. Options come before the script:
 
   treadle audit --steps 20 simulate.py --num-worlds 64
-  treadle audit -m newton.examples robot_cartpole --viewer null --device cpu
+  treadle audit -m newton.examples basic_pendulum --viewer null --device cpu
 
 A step is an iteration of the program's main loop, which the audit finds. --step-function names it instead: "step" is
 a function of that name in any module, "Env.step" a method, "envs:Env.step" that of one module. The script itself is

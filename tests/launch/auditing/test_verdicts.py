@@ -200,6 +200,7 @@ def test_graphs_are_told_apart():
     assert site.verdict is Verdict.GRAPH
     assert site.graph_launches == 2
     assert report.launches_per_step == 0
+    assert report.sureness == "all 8 steps have the same 1 graph"
     assert report.graph_us_per_step == pytest.approx(report.host_us_per_step)
 
 

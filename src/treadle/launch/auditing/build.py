@@ -227,14 +227,22 @@ def _sureness(recording: Recording, steps: Sequence[Step]) -> str:
     """Say how many of the steps are like each other."""
     runs = [tuple(event.place for event in recording.events[step.start : step.stop]) for step in steps]
     (usual, count), *_ = Counter(runs).most_common()
-    number = sum(place.kind != "sync" for place in usual)
-    launches = "1 launch" if number == 1 else f"{number} launches"
+    launches = _name_kinds(usual)
     if len(runs) == 1:
         return f"it has {launches}"
     if count == len(runs):
         return f"all {count} steps have the same {launches}"
     lengths = sorted(sum(place.kind != "sync" for place in run) for run in runs)
     return f"{count} of {len(runs)} steps have the same {launches}; all have {lengths[0]} to {lengths[-1]}"
+
+
+def _name_kinds(places: Sequence[Place]) -> str:
+    """Return how many launches, and graphs, a step has."""
+    graphs = sum(place.kind == "graph" for place in places)
+    number = sum(place.kind != "sync" for place in places) - graphs
+    launches = "1 launch" if number == 1 else f"{number} launches"
+    named = "1 graph" if graphs == 1 else f"{graphs} graphs"
+    return f"{launches} and {named}" if graphs and number else named if graphs else launches
 
 
 def _graph_us(recording: Recording, steps: Sequence[Step], sites: Sequence[SiteReport], costs: Costs) -> float | None:

@@ -50,6 +50,6 @@ def read_cached_call(
 
 def read_bound_call(bound: BoundLaunch, *, stream: Any = None) -> dict[str, Any]:
     """Name what a bound launch is about to launch, in the same way."""
-    kernel, dim, args, _, _, block_dim, _, dynamic, *_ = bound._call
-    call = read_call(kernel, dim, args, device=bound._cache.device, stream=stream, block_dim=block_dim)
-    return call | {"dynamic": dynamic, "find_stats": lambda: bound._stats}
+    held = bound._call
+    call = read_call(held.kernel, held.dim, held.args, device=bound._cache.device, stream=stream)
+    return call | {"block_dim": held.block_dim, "dynamic": held.dynamic, "find_stats": lambda: bound._stats}

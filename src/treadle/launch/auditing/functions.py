@@ -92,14 +92,19 @@ class FunctionFinder(StepFinder):
             return ""
         waited = f" within {self._patience:.4g} s (--patience waits longer)" if self._gave_up else ""
         if self._runs:
-            over = "it was called once only" if self.steps(count) else "there was one call of it, which went on"
-            why = f"{over}{waited}: a step is one of many calls"
+            over = (
+                f"it was called once only{waited}, to be captured perhaps"
+                if self.steps(count)
+                else f"there was one call of it, which went on{waited}"
+            )
+            why = f"{over}: a step is one of many calls"
         else:
             where = "" if self._module else ", in any module"
             why = f"nothing was launched in a call of it{where}{waited}{self._why_not_called()}"
         near = near_names(self._qualname, (name for _, name in self._seen.functions))
+        if self._runs:
+            near = [name for name in near if name != self._qualname]
         found = [f"{module}:{name}" for module, name in self._seen.functions if name in near]
-        found = [name for name in found if name != self._asked or not self._runs]
         meant = f"; did you mean {' or '.join(found[:_SHOWN])}?" if found else ""
         return f"--step-function {self._asked}: {why}{meant}; {self._list_seen(count)}"
 

@@ -21,6 +21,7 @@ from treadle.errors import ConfigError
 from treadle.launch.auditing.functions import FunctionFinder, defined_functions, near_names
 from treadle.launch.auditing.report import AuditReport
 from treadle.launch.auditing.steps import LineFinder, LoopFinder, StepFinder
+from treadle.launch.auditing.text import shorten
 from treadle.launch.auditing.watch import LaunchWatch
 
 __all__ = ["Outcome", "audit_script", "make_finder"]
@@ -173,7 +174,7 @@ class _Run:
         found = self._finder.steps(len(recording.events))
         steps = found[self._skip : self._skip + self._steps]
         if not steps:
-            return Outcome(None, self._too_little(len(recording.events), len(found)), status)
+            return Outcome(None, shorten(self._too_little(len(recording.events), len(found))), status)
         notes = []
         if len(steps) < self._steps:
             ended = "there was no other call" if self._stopping else "the program ended"

@@ -12,7 +12,7 @@ from pathlib import Path
 from treadle.launch.auditing.edits import source_line
 from treadle.launch.auditing.report import DONE, MIN_STEPS, AuditReport, SiteReport, Verdict
 
-__all__ = ["render", "short_path"]
+__all__ = ["render", "short_path", "shorten"]
 
 _WIDTH = 120
 _MAX_SITES = 25
@@ -40,8 +40,8 @@ def short_path(file: str) -> str:
 
 def _head(report: AuditReport) -> list[str]:
     lines = [
-        f"audit of {_head_of(_shorten(report.program), 90)}: {_count(report.steps, 'step')} on {report.device}",
-        f"a step is {_shorten(report.step)}; {report.sureness}",
+        f"audit of {_head_of(shorten(report.program), 90)}: {_count(report.steps, 'step')} on {report.device}",
+        f"a step is {shorten(report.step)}; {report.sureness}",
     ]
     if report.steps < MIN_STEPS:
         lines.append(f"too few steps to tell what changes from what recurs: a verdict needs at least {MIN_STEPS}")
@@ -99,7 +99,7 @@ def _summary(report: AuditReport) -> list[str]:
     own = [site for site in report.sites if site.owner == "user" and site.verdict not in DONE]
     if any(site.replayable for site in own):
         rows.append(_row("replay, sites that are ready", now, report.replay_us_per_step))
-    if own:
+    if not all(site.replayable for site in own):
         how = "replay, after the edits below" if report.steps >= MIN_STEPS else "replay, where that can be done"
         rows.append(_row(how, now, report.edited_us_per_step))
     if report.graph_us_per_step is not None:
@@ -110,7 +110,7 @@ def _summary(report: AuditReport) -> list[str]:
     if report.kernel_us:
         lines.append(f"the kernels, which the CPU runs within the launches: {report.kernel_us:.0f} us in addition")
     lines.append(
-        f"Python around the launches: {report.between_us:.0f} us; a graph skips that of the calls that it holds"
+        f"Python around the launches: {report.between_us:.0f} us, of which a graph skips what runs inside of it"
     )
     if report.wait_us:
         lines.append(f"waiting for, or reading from, the device: {report.wait_us:.0f} us")
@@ -152,7 +152,7 @@ def _breaks(report: AuditReport) -> list[str]:
     if not report.graph_breaks:
         return ["nothing seen in the step is in the way of a graph"] if report.launches_per_step else []
     shown, left = report.graph_breaks[:_MAX_BREAKS], len(report.graph_breaks) - _MAX_BREAKS
-    lines = ["in the way of a graph:", *(f"  {_shorten(line)}" for line in shown)]
+    lines = ["in the way of a graph:", *(f"  {shorten(line)}" for line in shown)]
     return [*lines, f"  ... and {left} more"] if left > 0 else lines
 
 
@@ -180,7 +180,7 @@ def _fit(lines: Iterable[str]) -> Iterator[str]:
             yield from textwrap.wrap(line, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _shorten(text: str) -> str:
+def shorten(text: str) -> str:
     """Shorten the paths in a sentence."""
     return " ".join(short_path(word) if word.startswith(os.sep) else word for word in text.split(" "))
 
