@@ -96,8 +96,6 @@ class ContactSensorCfg(SensorCfg):
 class ImuCfg(SensorCfg):
     """Inertial measurement unit on a body."""
 
-    observables: ClassVar[frozenset[str]] = frozenset({"body_qdd"})
-
     body_name: str
     """Regular expression that matches the whole name of one body."""
     offset: OffsetCfg = field(default_factory=OffsetCfg)
