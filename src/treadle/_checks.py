@@ -106,7 +106,7 @@ def _value_problems(value: Any, hint: Any, where: str) -> Iterator[str]:
 
 def _is_of_type(value: Any, hint: Any) -> bool:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is Literal:
+    if origin is Literal or hint is Any:
         return True  # choice_problems lists the choices
     if origin in (typing.Union, types.UnionType):
         return any(_is_of_type(value, part) for part in arguments)

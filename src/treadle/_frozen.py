@@ -48,8 +48,11 @@ def _frozen_class(cls: type) -> type:
     """Return a subclass whose instances refuse assignments; it keeps the name, and copies are of the class itself."""
 
     def thaw(self: Any, memo: dict[int, Any]) -> Any:
-        values = {field.name: copy.deepcopy(getattr(self, field.name), memo) for field in dataclasses.fields(self)}
-        return cls(**values)
+        values = {field: copy.deepcopy(getattr(self, field.name), memo) for field in dataclasses.fields(self)}
+        thawed = cls(**{field.name: value for field, value in values.items() if field.init})
+        for field, value in values.items():
+            setattr(thawed, field.name, value)
+        return thawed
 
     body = {"__setattr__": _refuse, "__delattr__": _refuse, "__deepcopy__": thaw, "__module__": cls.__module__}
     return type(cls.__name__, (cls,), body)

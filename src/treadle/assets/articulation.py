@@ -9,6 +9,7 @@ import torch
 import warp as wp
 
 from treadle.assets.articulation_data import ArticulationData, torch_view
+from treadle.assets.articulation_state import fill_state
 from treadle.assets.cfg import ArticulationCfg
 from treadle.assets.kernels import apply_actuators, derive_root_state, write_joint_state, write_root_state
 from treadle.assets.names import match_names
@@ -57,6 +58,8 @@ class Articulation:
         self._origins_view = torch_view(env_origins)
         self._position_controlled = wp.array(layout.position_controlled, dtype=wp.bool, device=physics.device)
         wp.copy(self.data.joint_pos_target, self.data.default_joint_pos)
+        self.state = fill_state(self.data, env_origins, physics.joint_q[:, :7], physics.joint_qd[:, :6])
+        """The arrays as one argument of a kernel."""
 
     @property
     def num_joints(self) -> int:

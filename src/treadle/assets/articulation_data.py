@@ -45,6 +45,9 @@ class TorchViews:
         return view
 
 
+_TARGETS = ("joint_effort_target", "joint_pos_target", "joint_vel_target", "computed_effort", "applied_effort")
+
+
 class ArticulationData:
     """Arrays of an articulation. None of them is ever reallocated; ``data.torch`` gives torch views of them.
 
@@ -56,6 +59,14 @@ class ArticulationData:
     """State: joint positions [rad or m], float, shape (num_envs, num_joints)."""
     joint_vel: wp.array
     """State: joint velocities [rad/s or m/s], float, shape (num_envs, num_joints)."""
+    body_pose_w: wp.array
+    """State: body poses, world frame, transform, shape (num_envs, num_bodies)."""
+    body_vel_w: wp.array
+    """State: body velocities (linear of the centre of mass, angular), world frame, spatial vector, shape (num_envs,
+    num_bodies)."""
+    joint_acc: wp.array
+    """Derived: joint accelerations over the last physics step [rad/s^2 or m/s^2], float, shape (num_envs,
+    num_joints)."""
     root_pos_w: wp.array
     """Derived: root position, world frame [m], vec3, shape (num_envs,)."""
     root_quat_w: wp.array
@@ -74,6 +85,10 @@ class ArticulationData:
     """Target: joint efforts [N*m or N], float, shape (num_envs, num_joints)."""
     joint_pos_target: wp.array
     """Target: joint positions [rad or m], float, shape (num_envs, num_joints)."""
+    joint_vel_target: wp.array
+    """Target: joint velocities [rad/s or m/s], float, shape (num_envs, num_joints)."""
+    computed_effort: wp.array
+    """Efforts before clamping [N*m or N], float, shape (num_envs, num_joints); 0 for position drives."""
     applied_effort: wp.array
     """Efforts after clamping [N*m or N], float, shape (num_envs, num_joints); 0 for position drives."""
     default_root_pose: wp.array
@@ -84,10 +99,16 @@ class ArticulationData:
     """Constant: joint positions [rad or m], float, shape (num_envs, num_joints)."""
     default_joint_vel: wp.array
     """Constant: joint velocities [rad/s or m/s], float, shape (num_envs, num_joints)."""
+    joint_pos_lower: wp.array
+    """Constant: lower position limits [rad or m], float, shape (num_envs, num_joints)."""
+    joint_pos_upper: wp.array
+    """Constant: upper position limits [rad or m], float, shape (num_envs, num_joints)."""
     soft_joint_pos_lower: wp.array
     """Constant: soft lower position limits [rad or m], float, shape (num_envs, num_joints)."""
     soft_joint_pos_upper: wp.array
     """Constant: soft upper position limits [rad or m], float, shape (num_envs, num_joints)."""
+    joint_vel_limits: wp.array
+    """Constant: largest absolute velocities [rad/s or m/s], float, shape (num_envs, num_joints)."""
     joint_effort_limits: wp.array
     """Constant: largest absolute efforts [N*m or N], float, shape (num_envs, num_joints)."""
 
@@ -100,6 +121,10 @@ class ArticulationData:
         dofs = slice(layout.first_dof, layout.first_dof + joints)
         self.joint_pos = physics.joint_q[:, coords]
         self.joint_vel = physics.joint_qd[:, dofs]
+        self.body_pose_w = physics.body_q
+        self.body_vel_w = physics.body_qd
+        self.joint_acc = wp.zeros((self._num_envs, joints), dtype=float, device=self._device)
+        self.previous_joint_vel = wp.zeros((self._num_envs, joints), dtype=float, device=self._device)
         self._allocate_derived()
         self._allocate_targets(joints)
         self._allocate_constants(cfg, layout)
@@ -111,7 +136,7 @@ class ArticulationData:
         self.projected_gravity_b = self._zeros(wp.vec3)
 
     def _allocate_targets(self, joints: int) -> None:
-        for name in ("joint_effort_target", "joint_pos_target", "applied_effort"):
+        for name in _TARGETS:
             setattr(self, name, wp.zeros((self._num_envs, joints), dtype=float, device=self._device))
 
     def _allocate_constants(self, cfg: ArticulationCfg, layout: ArticulationLayout) -> None:
@@ -122,8 +147,11 @@ class ArticulationData:
         self.default_root_vel = self._repeat([*init.lin_vel, *init.ang_vel], wp.spatial_vector)
         self.default_joint_pos = self._repeat(layout.default_joint_pos, float)
         self.default_joint_vel = self._repeat(layout.default_joint_vel, float)
+        self.joint_pos_lower = self._repeat(lower, float)
+        self.joint_pos_upper = self._repeat(upper, float)
         self.soft_joint_pos_lower = self._repeat(middle - half, float)
         self.soft_joint_pos_upper = self._repeat(middle + half, float)
+        self.joint_vel_limits = self._repeat(layout.velocity_limits, float)
         self.joint_effort_limits = self._repeat(layout.effort_limits, float)
 
     def _zeros(self, dtype: Any) -> wp.array:

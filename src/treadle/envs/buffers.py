@@ -54,13 +54,23 @@ class EnvBuffers:
         """Reward of the step, float, shape (num_envs,)."""
         self.episode_sums = wp.zeros((num_envs, num_reward_terms), dtype=float, device=device)
         """Sum of each reward term over the current episode, float, shape (num_envs, num_reward_terms)."""
+        self.non_finite_terms = wp.zeros(max(num_reward_terms, 1), dtype=int, device=device)
+        """How often each reward term was not finite since the last look, int32, shape (num_reward_terms,)."""
         self.random_state = wp.zeros(num_envs, dtype=wp.uint32, device=device)
         """State of each environment's random numbers, uint32, shape (num_envs,)."""
-        self.observations = {
-            group: wp.zeros((num_envs, size), dtype=float, device=device) for group, size in num_observations.items()
-        }
+        self.observations: dict[str, wp.array] = {}
         """Observations by group, float, shape (num_envs, size)."""
-        self.observation_views: dict[str, torch.Tensor] = {
-            group: torch_view(array) for group, array in self.observations.items()
-        }
+        self.observation_views: dict[str, torch.Tensor] = {}
         """Torch views of the observations."""
+        self.add_observations(num_observations)
+
+    def add_observations(self, num_observations: Mapping[str, int]) -> None:
+        """Make the buffers of observation groups.
+
+        Args:
+            num_observations: Size of each group.
+        """
+        num_envs, device = self.actions.shape[0], self.actions.device
+        for group, size in num_observations.items():
+            self.observations[group] = wp.zeros((num_envs, size), dtype=float, device=device)
+            self.observation_views[group] = torch_view(self.observations[group])

@@ -134,6 +134,7 @@ class DirectEnv(VectorEnv):
                 buffers.reward_terms,
                 buffers.reward,
                 buffers.episode_sums,
+                buffers.non_finite_terms,
                 buffers.non_finite,
                 buffers.terminated,
                 buffers.truncated,

@@ -2,6 +2,8 @@
 
 import warp as wp
 
+from treadle.envs.funcs import all_finite, clear_episode, finish_observation, finish_reward, log_episode
+
 __all__ = [
     "advance_counters",
     "clear_episodes",
@@ -56,18 +58,13 @@ def advance_counters(
     env = wp.tid()
     episode_length_out[env] = episode_length_out[env] + 1
     steps_taken_out[env] = steps_taken_out[env] + 1
-    finite = not (bad_observation_out[env] or bad_measurement_out[env])
+    non_finite_out[env] = (
+        bad_observation_out[env]
+        or bad_measurement_out[env]
+        or not all_finite(env, actions, joint_q, joint_qd, body_parent_f)
+    )
     bad_observation_out[env] = False
     bad_measurement_out[env] = False
-    for i in range(actions.shape[1]):
-        finite = finite and wp.isfinite(actions[env, i])
-    for i in range(joint_q.shape[1]):
-        finite = finite and wp.isfinite(joint_q[env, i])
-    for i in range(joint_qd.shape[1]):
-        finite = finite and wp.isfinite(joint_qd[env, i])
-    for i in range(body_parent_f.shape[1]):
-        finite = finite and wp.isfinite(wp.length(body_parent_f[env, i]))
-    non_finite_out[env] = not finite
 
 
 @wp.kernel
@@ -93,6 +90,7 @@ def finish_rewards(
     reward_terms_out: wp.array2d[float],
     reward_out: wp.array[float],
     episode_sums_out: wp.array2d[float],
+    non_finite_terms_out: wp.array[int],
     non_finite_out: wp.array[wp.bool],
     terminated_out: wp.array[wp.bool],
     truncated_out: wp.array[wp.bool],
@@ -100,22 +98,17 @@ def finish_rewards(
 ):
     """Add up the terms. An environment that is not finite, or one of whose terms is not, gets no reward and ends."""
     env = wp.tid()
-    finite = not non_finite_out[env]
-    for term in range(reward_terms_out.shape[1]):
-        finite = finite and wp.isfinite(reward_terms_out[env, term])
-    if not finite:
-        non_finite_out[env] = True
-        terminated_out[env] = True
-        truncated_out[env] = False
-        reset_mask_out[env] = True
-    total = float(0.0)
-    for term in range(reward_terms_out.shape[1]):
-        if not finite:
-            reward_terms_out[env, term] = 0.0
-        value = reward_terms_out[env, term]
-        episode_sums_out[env, term] = episode_sums_out[env, term] + value
-        total = total + value
-    reward_out[env] = total
+    finish_reward(
+        env,
+        reward_terms_out,
+        reward_out,
+        episode_sums_out,
+        non_finite_terms_out,
+        non_finite_out,
+        terminated_out,
+        truncated_out,
+        reset_mask_out,
+    )
 
 
 @wp.kernel
@@ -134,18 +127,7 @@ def log_ended_episodes(
     """
     env = wp.tid()
     if terminated[env] or truncated[env]:
-        wp.atomic_add(log_out, 0, wp.float64(1.0))
-        if truncated[env]:
-            wp.atomic_add(log_out, 1, wp.float64(1.0))
-        if non_finite[env]:
-            wp.atomic_add(log_out, 2, wp.float64(1.0))
-        wp.atomic_add(log_out, 3, wp.float64(steps_taken[env]))
-        if steps_taken[env] == episode_length[env]:
-            wp.atomic_add(log_out, 4, wp.float64(1.0))
-            if truncated[env]:
-                wp.atomic_add(log_out, 5, wp.float64(1.0))
-        for term in range(episode_sums.shape[1]):
-            wp.atomic_add(log_out, 6 + term, wp.float64(episode_sums[env, term]))
+        log_episode(env, truncated, non_finite, episode_length, steps_taken, episode_sums, log_out)
 
 
 @wp.kernel
@@ -159,12 +141,7 @@ def clear_episodes(
     """Start new episodes in the masked environments."""
     env = wp.tid()
     if env_mask[env]:
-        episode_length_out[env] = 0
-        steps_taken_out[env] = 0
-        for term in range(episode_sums_out.shape[1]):
-            episode_sums_out[env, term] = 0.0
-        for i in range(actions_out.shape[1]):
-            actions_out[env, i] = 0.0
+        clear_episode(env, episode_length_out, steps_taken_out, episode_sums_out, actions_out)
 
 
 @wp.kernel
@@ -174,10 +151,4 @@ def finish_observations(
 ):
     """Replace an observation that is not finite by zeros, and mark the environment, which ends at its next step."""
     env = wp.tid()
-    finite = bool(True)
-    for i in range(observation_out.shape[1]):
-        finite = finite and wp.isfinite(observation_out[env, i])
-    if not finite:
-        bad_observation_out[env] = True
-        for i in range(observation_out.shape[1]):
-            observation_out[env, i] = 0.0
+    finish_observation(env, observation_out, bad_observation_out)
