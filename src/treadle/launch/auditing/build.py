@@ -27,6 +27,10 @@ from treadle.launch.auditing.report import (
 __all__ = ["Measured", "build_report", "main_device"]
 
 _MIN_US = 0.05
+_NO_GAIN = (
+    "keep the value in device memory, which a graph needs as well; as long as it changes, replay as below saves "
+    "nothing: writing it into the recorded launch costs what the launch does"
+)
 _MAX_SLOWDOWN = 4.0
 
 
@@ -122,7 +126,7 @@ class _SiteCosts:
         arrays = sum(signature.kind in ("array", "indexedarray", "buffer") for signature in signatures)
         eager = bool(signatures) and events[0].place.kind == "launch"
         self.calibrated = self.calls * costs.eager_us(len(signatures) - arrays, arrays) if eager else 0.0
-        self.replayed = self.calls * costs.replay_us(len(signatures))
+        self._measured, self._arguments = measured, len(signatures)
         self.node = self.calls * costs.graph_per_launch
         totals = [sum(event.cost_ns for event in launches) / 1000.0 for _, launches in calls]
         whole = median(totals) if all(launches for _, launches in calls) else fmean(totals)
@@ -130,6 +134,10 @@ class _SiteCosts:
         whole = max(whole - self.calls * own, _MIN_US * self.calls)
         self.host = min(whole, self._packing(events, measured)) if cpu else whole
         self.kernels = whole - self.host
+
+    def replayed(self, patched: int = 0) -> float:
+        """Return what replays cost, some of whose arguments are numbers that change."""
+        return self.calls * self._measured.costs.replay_us(self._arguments, patched)
 
     def _packing(self, events: list[Event], measured: Measured) -> float:
         """Return what calls cost without their kernels: measured for some of them, else as calibrated."""
@@ -156,9 +164,13 @@ def _site(calls: list[tuple[Step, list[Event]]], cost: _SiteCosts, slowdown: flo
     first, finding = events[0], classify(calls)
     fixed = finding.verdict in DONE or first.place.owner != "user"
     fixed = fixed or bool({finding.verdict, *finding.also} & UNREPLAYABLE)
-    replay = cost.host if fixed else min(cost.host, cost.replayed * slowdown)
+    numbers = sum(change.verdict is Verdict.SCALAR for change in finding.changes)
+    replay = cost.host if fixed else min(cost.host, cost.replayed(numbers) * slowdown)
     graph = cost.host if finding.verdict is Verdict.GRAPH else min(cost.host, cost.node)
     edit, code = suggest(first.place, first.via, finding)
+    worst = finding.also[-1:] if finding.verdict is Verdict.UNSTABLE else (finding.verdict,)
+    if code and Verdict.SCALAR in worst and replay > 0.9 * cost.host:
+        edit = _NO_GAIN
     return SiteReport(
         file=first.place.file,
         line=first.place.line,
@@ -310,8 +322,8 @@ def _notes(recording: Recording, steps: Sequence[Step], cpu: bool, step_us: floa
     transient = sum(event.place.kind == "launch" and _is_transient(event, steps) for event in events) / len(steps)
     if transient:
         notes.append(
-            f"{transient:.4g} launches per step use arrays that are allocated in the step: a graph keeps their memory "
-            "for as long as it lives"
+            f"arrays that are allocated in the step are used by {transient:.4g} of its launches: a graph keeps their "
+            "memory for as long as it lives"
         )
     if recording.other_threads:
         notes.append(f"{recording.other_threads} launches of other threads are not in this report")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ class Costs:
     replay: float
     """A replay through ``LaunchCache.launch`` with the ``checked`` contract, without arguments."""
     replay_per_argument: float
+    patch: float
+    """What a replay costs in addition for each number that is not as it was: up to an eager launch, or more."""
     command: float
     """A recorded ``wp.Launch``, which a replay issues, without arguments."""
     command_per_argument: float
@@ -44,9 +47,9 @@ class Costs:
         """Return what ``wp.launch`` costs."""
         return self.eager + scalars * self.eager_per_scalar + arrays * self.eager_per_array
 
-    def replay_us(self, arguments: int) -> float:
-        """Return what a checked replay costs."""
-        return self.replay + arguments * self.replay_per_argument
+    def replay_us(self, arguments: int, patched: int = 0) -> float:
+        """Return what a checked replay costs, some of whose arguments are numbers that change."""
+        return self.replay + arguments * self.replay_per_argument + patched * self.patch
 
     def command_us(self, arguments: int) -> float:
         """Return what the recorded command within a replay costs."""
@@ -68,6 +71,8 @@ def measure_costs(device: wp.DeviceLike = None) -> Costs:
         _time(lambda: cache.launch(nothing_with_one, 1, [1.0]), resolved),
         _time(lambda: cache.launch(nothing_with_arrays, 1, arrays), resolved),
     ]
+    number = itertools.count()
+    patched = _time(lambda: cache.launch(nothing_with_one, 1, [float(next(number))], dynamic=("a",)), resolved)
     commands = [
         wp.launch(nothing_with_one, 1, [1.0], device=resolved, record_cmd=True),
         wp.launch(nothing_with_arrays, 1, arrays, device=resolved, record_cmd=True),
@@ -83,6 +88,7 @@ def measure_costs(device: wp.DeviceLike = None) -> Costs:
         eager_per_array=max(eager[2] - base, 0.0) / _MANY,
         replay=replay_base,
         replay_per_argument=per_argument,
+        patch=max(patched - replay[0], 0.0),
         command=command_base,
         command_per_argument=command_per_argument,
         graph=graph,
