@@ -77,7 +77,7 @@ def cartpole() -> newton.ModelBuilder:
 
 def test_robot_path_names_an_existing_file_of_each_robot():
     assert list_robots() == sorted(list_robots())
-    assert {"ant", "cartpole"} <= set(list_robots())
+    assert {"ant", "cartpole", "humanoid"} <= set(list_robots())
     for name in list_robots():
         assert robot_path(name).is_file()
 
@@ -90,7 +90,7 @@ def test_an_unknown_robot_is_an_error_that_lists_the_known_ones(name):
     assert all(robot in str(error.value) for robot in list_robots())
 
 
-@pytest.mark.parametrize("name", ["ant", "cartpole"])
+@pytest.mark.parametrize("name", ["ant", "cartpole", "humanoid"])
 def test_a_model_is_nothing_but_named_bodies_joints_and_primitives(name):
     root = ET.parse(robot_path(name)).getroot()
     assert root.get("model") == name

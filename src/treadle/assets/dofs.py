@@ -55,7 +55,8 @@ def find_dofs(builder: newton.ModelBuilder, where: str) -> list[Dof]:
     Raises:
         ConfigError: A joint is of a type that is not allowed, joints have no name or the same, or there is none.
     """
-    names = builder.custom_attributes.pop(_NAMES).values or {}
+    kept = builder.custom_attributes.pop(_NAMES).values
+    names: dict[int, str] = kept if isinstance(kept, dict) else {}
     joints = [
         Dof(_name(builder, joint, offset, names), joint, builder.joint_q_start[joint] + offset, start + offset)
         for joint, start in enumerate(builder.joint_qd_start)
