@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
+import weakref
 
 import pytest
 import warp as wp
 
-from treadle.launch import CaptureWarning, LaunchError, Stage
+from treadle.launch import CaptureWarning, LaunchError, Pipeline, Stage
 
 from . import support
 from .support import N, buffer, same_bits, zeros
@@ -306,3 +308,28 @@ def test_a_steady_run_computes_nothing_anew(device):
     pipeline.run()
     assert scope.stats.graph_total("captures") == 2
     assert out.numpy()[0] == 15.0
+
+
+def test_a_pipeline_goes_with_its_last_reference(device):
+    scope, out = support.scope(device), zeros(device)
+    pipeline = scope.pipeline([Stage("s", lambda: scope.launches.launch(support.count, 1, [], [out]))])
+    for _ in range(3):
+        pipeline.run()
+    gone = weakref.ref(pipeline)
+    gc.disable()
+    try:
+        del pipeline
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_a_second_pipeline_of_the_same_key_is_refused(device):
+    scope, out = support.scope(device), zeros(device)
+
+    def stages(add):
+        return [Stage("s", lambda: scope.launches.launch(support.add, N, [add, 1.0], [out]))]
+
+    Pipeline(stages(zeros(device)), scope, key="own").run()
+    with pytest.raises(LaunchError, match="stands for the pipeline of s and can't run the pipeline of s of another"):
+        Pipeline(stages(zeros(device)), scope, key="own").run()

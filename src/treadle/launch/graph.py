@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NoReturn
 
 import warp as wp
 
@@ -167,10 +167,7 @@ class GraphCache:
         self.check_open()
         entry = self._entries.get(key) or self._add_entry(key)
         if not entry.stands_for(fn):
-            raise LaunchError(
-                f"{self.name}: key {key!r} stands for {entry.name} and can't run {function_name(fn)} as well: give "
-                f"each function a key of its own, or call forget({key!r}) or invalidate() first"
-            )
+            self._refuse(entry, fn)
         if not self.capturing_now:
             call(fn)
             return None
@@ -192,6 +189,14 @@ class GraphCache:
             return None
         entry.may_allocate = may_allocate
         return self._renew(entry, fn, values, signatures)
+
+    def _refuse(self, entry: GraphEntry, fn: Callable[[], object]) -> NoReturn:
+        key, name = entry.stats.key, function_name(fn)
+        other = f"{name} of another object" if name == entry.name else name
+        raise LaunchError(
+            f"{self.name}: key {key!r} stands for {entry.name} and can't run {other} as well: give each function, and "
+            f"each object that it works on, a key of its own, or call forget({key!r}) or invalidate() first"
+        )
 
     def reason(self, key: Hashable) -> str | None:
         """Return why a key has no graph, ``None`` while all is well."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from treadle.launch.errors import CaptureWarning, LaunchError
@@ -91,6 +91,28 @@ class Island:
         return [value for inputs in self._inputs for value in read_inputs(inputs)]
 
 
+class _IslandRun:
+    """Runs the stages of an island. A function of the pipeline itself would keep it in a cycle of references."""
+
+    def __init__(self, stages: tuple[Stage, ...], owner: str):
+        self.stages = stages
+        self.owner = owner
+        self.culprit: str | None = None
+        """The stage that raised in the last call of the pipeline."""
+        self.__qualname__ = f"the pipeline of {', '.join(stage.name for stage in stages)}"
+
+    def __call__(self) -> None:
+        for stage in self.stages:
+            try:
+                call(stage.fn)
+            except BaseException as error:
+                self.culprit = stage.name
+                note = f"in stage {stage.name!r} of {self.owner}"
+                if note not in getattr(error, "__notes__", ()):
+                    error.add_note(note)
+                raise
+
+
 class Pipeline:
     """Runs stages in order, with neighbouring capturable stages merged into one graph.
 
@@ -116,10 +138,9 @@ class Pipeline:
         self._key = key
         self._failed: dict[str, str] = {}
         self._alone: set[str] = set()
-        self._culprit: str | None = None
         self._unexplained: tuple[str, ...] = ()
         self._probes = {stage.name: StageProbe(scope) for stage in stages if stage.capture is None}
-        self._runs: dict[tuple[str, ...], partial[None]] = {}
+        self._runs: dict[tuple[str, ...], _IslandRun] = {}
         self._generation = scope.graphs.generation
         self.islands = self._compute_islands()
 
@@ -209,10 +230,10 @@ class Pipeline:
         return "graph" if graph else self._mode_without_graphs()
 
     def _run_island(self, island: Island) -> None:
-        self._culprit = None
         run = self._runs.get(island.key)
         if run is None:
-            run = self._runs[island.key] = partial(self._run_stages, island)
+            run = self._runs[island.key] = _IslandRun(island.stages, self.scope.name)
+        run.culprit = None
         if island.break_reason is not None:
             self._run_alone(island, run)
             return
@@ -220,7 +241,7 @@ class Pipeline:
             self._graph_key(island.key), run, inputs=island.read_inputs, may_allocate=island.may_allocate
         )
         if reason is not None:
-            self._split(island, reason)
+            self._split(island, reason, run.culprit)
 
     def _run_alone(self, island: Island, run: Callable[[], object]) -> None:
         """Run an island without a graph, and watch its stage as long as it is not known whether it can have one."""
@@ -240,21 +261,9 @@ class Pipeline:
     def _graph_key(self, names: tuple[str, ...]) -> Hashable:
         return names if self._key is None else (self._key, *names)
 
-    def _run_stages(self, island: Island) -> None:
-        for stage in island.stages:
-            try:
-                call(stage.fn)
-            except BaseException as error:
-                self._culprit = stage.name
-                note = f"in stage {stage.name!r} of {self.scope.name}"
-                if note not in getattr(error, "__notes__", ()):
-                    error.add_note(note)
-                raise
-
     def _compute_islands(self) -> tuple[Island, ...]:
         islands: list[Island] = []
         joinable = False
-        self._runs = {}
         for stage in self.stages:
             reason = self._failed.get(stage.name, stage.break_reason)
             if stage.name in self._probes and self.scope.graphs.capturing_allowed:
@@ -266,9 +275,10 @@ class Pipeline:
             joinable = reason is None and stage.name not in self._alone
         return tuple(islands)
 
-    def _split(self, island: Island, reason: str) -> None:
+    def _split(self, island: Island, reason: str, culprit: str | None = None) -> None:
         """Take the stage whose capture failed out of its island; where it is not known, try each stage on its own."""
-        culprit = island.key[0] if len(island.key) == 1 else self._culprit
+        if len(island.key) == 1:
+            culprit = island.key[0]
         if culprit is not None:
             self._failed[culprit] = reason
             if len(island.key) > 1:
