@@ -70,7 +70,7 @@ def test_the_tip_of_a_pole():
         source_body="cart", target_bodies=("pole",), target_offsets={"pole": OffsetCfg(pos=(0.0, 0.0, 0.97))}
     )
     scene = make_sensor_scene({"tip": cfg}, robot=cartpole_cfg(joint_pos={"cart_to_pole": np.pi / 2}), num_envs=2)
-    np.testing.assert_allclose(scene["tip"].target_pos_source.numpy()[:, 0], [[0.0, -0.97, 0.0]] * 2, atol=1e-5)
+    np.testing.assert_allclose(scene["tip"].target_pos_source.numpy()[:, 0], [[0.12, -0.97, 0.0]] * 2, atol=1e-5)
     half_turn = scene["tip"].target_quat_source.numpy()[:, 0]
     np.testing.assert_allclose(rotate_inverse(half_turn, [0.0, 0.0, 1.0]), [[0.0, 1.0, 0.0]] * 2, atol=1e-5)
 

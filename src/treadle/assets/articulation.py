@@ -58,7 +58,8 @@ class Articulation:
         self._origins_view = torch_view(env_origins)
         self._position_controlled = wp.array(layout.position_controlled, dtype=wp.bool, device=physics.device)
         wp.copy(self.data.joint_pos_target, self.data.default_joint_pos)
-        self.state = fill_state(self.data, env_origins, physics.joint_q[:, :7], physics.joint_qd[:, :6])
+        root_q, root_qd = (7, 6) if layout.floating_base else (0, 0)
+        self.state = fill_state(self.data, env_origins, physics.joint_q[:, :root_q], physics.joint_qd[:, :root_qd])
         """The arrays as one argument of a kernel."""
 
     @property
