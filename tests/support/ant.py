@@ -26,9 +26,9 @@ RESULTS = ("observation", "reward", *FLAGS)
 STATE = ("joint_q", "joint_qd", "body_q", "random_state", "reward_terms")
 
 
-def ant_cfg(*, mode: str = "graph", **fields):
-    """Return the configuration of Ant-Direct with some fields changed."""
-    cfg = task_spec("Ant-Direct").load_env_cfg()
+def task_cfg(task: str, *, mode: str = "graph", **fields):
+    """Return the configuration of a task with some fields changed."""
+    cfg = task_spec(task).load_env_cfg()
     cfg.launch.mode = mode
     for name, value in fields.items():
         assert hasattr(cfg, name), name
@@ -36,12 +36,29 @@ def ant_cfg(*, mode: str = "graph", **fields):
     return cfg
 
 
-def make_ant(
-    *, frontend: str = "warp", num_envs: int = 16, device: object = "cpu", seed: int = 42, mode: str = "graph", **fields
+def make_task(
+    task: str,
+    *,
+    frontend: str = "warp",
+    num_envs: int = 16,
+    device: object = "cpu",
+    seed: int = 42,
+    mode: str = "graph",
+    **fields,
 ):
-    """Make Ant-Direct; further keywords change fields of its configuration."""
-    cfg = ant_cfg(mode=mode, **fields)
-    return treadle.make("Ant-Direct", cfg=cfg, frontend=frontend, num_envs=num_envs, device=str(device), seed=seed)
+    """Make a task; further keywords change fields of its configuration."""
+    cfg = task_cfg(task, mode=mode, **fields)
+    return treadle.make(task, cfg=cfg, frontend=frontend, num_envs=num_envs, device=str(device), seed=seed)
+
+
+def ant_cfg(**fields):
+    """Return the configuration of Ant-Direct with some fields changed."""
+    return task_cfg("Ant-Direct", **fields)
+
+
+def make_ant(**fields):
+    """Make Ant-Direct; see :func:`make_task`."""
+    return make_task("Ant-Direct", **fields)
 
 
 def random_actions(env, steps: int, seed: int = 0) -> torch.Tensor:
@@ -74,9 +91,9 @@ def state_of(env) -> dict[str, np.ndarray]:
         "reward_terms": env.buffers.reward_terms,
         "episode_sums": env.buffers.episode_sums,
         "episode_length": env.buffers.episode_length,
-        "wrench": env.parts.feet.wrench,
-        "target_distance": env.parts.target_distance,
     }
+    if parts := getattr(env, "parts", None):
+        arrays |= {"wrench": parts.feet.wrench, "target_distance": parts.target_distance}
     return {name: snapshot(array) for name, array in arrays.items()}
 
 
