@@ -12,7 +12,7 @@ import warp as wp
 from support.ant import make_ant, random_actions, snapshot
 from support.scenes import ant_robot_cfg, apply_state, assign, cartpole_cfg, make_scene, random_joint_state
 
-from treadle.errors import ConfigError
+from treadle.errors import ConfigError, UnknownNameError
 from treadle.launch import LaunchScope
 from treadle.physics import MJWarpSolverCfg, NewtonBackend, SimulationCfg
 
@@ -107,6 +107,8 @@ def test_substeps_divide_a_physics_step(substeps, mode):
     coarse = make_scene(num_envs=2, mode=mode, solver=SOLVER, dt=0.01, substeps=substeps)
     fine = make_scene(num_envs=2, solver=SOLVER, dt=0.01 / substeps)
     assert coarse.physics.dt == 0.01
+    for scene in (coarse, fine):
+        scene.physics.measure("body_parent_f")
     for _ in range(60):
         coarse.scope.graphs.run("step", coarse.physics.step)
         for _ in range(substeps):
@@ -131,6 +133,8 @@ def test_overflow_is_counted_in_each_substep():
 def test_a_masked_reset_leaves_the_other_worlds_alone(device):
     scene = make_scene(num_envs=5, solver=SOLVER, device=device)
     physics = scene.physics
+    physics.measure("body_parent_f")
+    physics.measure("body_qdd")
     for _ in range(40):
         physics.step()
     data = physics.solver.mjw_data
@@ -141,11 +145,14 @@ def test_a_masked_reset_leaves_the_other_worlds_alone(device):
         "body_q": physics.body_q,
         "body_qd": physics.body_qd,
         "body_parent_f": physics.body_parent_f,
+        "body_qdd": physics.body_qdd,
+        "bad_measurement": physics.bad_measurement,
         "qacc_warmstart": data.qacc_warmstart,
         "qfrc_applied": data.qfrc_applied,
         "xfrc_applied": data.xfrc_applied,
     }
     assign(physics.joint_f, 0.5)
+    physics.bad_measurement.fill_(True)
     before = {name: snapshot(array) for name, array in watched.items()}
     mask = np.array([False, True, False, False, True])
     wp.copy(physics.reset_mask, wp.array(mask, dtype=wp.bool, device=device))
@@ -155,15 +162,35 @@ def test_a_masked_reset_leaves_the_other_worlds_alone(device):
     physics.reset()
     for name, array in watched.items():
         assert np.array_equal(snapshot(array)[~mask], before[name][~mask]), name
-    for name in ("qacc_warmstart", "body_parent_f", "joint_f"):
+    for name in ("qacc_warmstart", "body_parent_f", "body_qdd", "bad_measurement", "joint_f"):
         assert before[name][mask].any() and not snapshot(watched[name])[mask].any(), name
     assert snapshot(physics.joint_q)[mask, 2] == pytest.approx(before["joint_q"][mask, 2] + 1.0)
     assert snapshot(physics.body_q)[mask, 0, 2] == pytest.approx(before["body_q"][mask, 0, 2] + 1.0), "poses follow"
     assert physics.reset_mask.numpy().tolist() == mask.tolist()
 
 
+def test_wrenches_and_accelerations_are_measured_where_they_are_asked_for():
+    scene = make_scene(num_envs=2, solver=SOLVER, mode="graph")
+    physics = scene.physics
+
+    def steps() -> None:
+        for _ in range(3):
+            scene.scope.graphs.run("step", physics.step)
+
+    steps()
+    assert not physics.body_qdd.numpy().any() and not physics.body_parent_f.numpy().any()
+    assert physics.measure("body_qdd") is physics.body_qdd, "the array never moves, but the graph has to be made anew"
+    steps()
+    np.testing.assert_allclose(physics.body_qdd.numpy()[:, 0, 2], -9.81, atol=1e-3)
+    assert not physics.body_parent_f.numpy().any()
+    assert scene.scope.stats.graphs
+    with pytest.raises(UnknownNameError, match=r"unknown measurement 'body_q' .*; allowed: body_parent_f, body_qdd"):
+        physics.measure("body_q")
+
+
 def test_a_reset_of_nobody_is_no_reset():
     scene = make_scene(num_envs=3, solver=SOLVER)
+    scene.physics.measure("body_parent_f")
     for _ in range(30):
         scene.physics.step()
     before = [snapshot(a) for a in (scene.physics.joint_q, scene.physics.body_q, scene.physics.body_parent_f)]

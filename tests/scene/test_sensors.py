@@ -16,10 +16,8 @@ from support.sensors import FEET, arrays_of, make_sensor_scene, measurements, re
 from treadle._frozen import frozen_copy
 from treadle.cli.parsing import parse
 from treadle.errors import ConfigError, UnknownNameError
-from treadle.launch import LaunchScope
-from treadle.physics import SimulationCfg
 from treadle.registry import task_spec
-from treadle.scene import Scene, SceneCfg
+from treadle.scene import SceneCfg
 from treadle.sensors import (
     ContactSensorCfg,
     FrameTransformerCfg,
@@ -129,16 +127,12 @@ def test_entities_by_name():
 class HeightCfg(SensorCfg):
     """A sensor that a user adds."""
 
-    observables = frozenset({"body_qdd"})
-
     def make(self, robot, physics, scope):
-        return HeightSensor(robot, physics)
+        return HeightSensor()
 
 
 class HeightSensor:
-    def __init__(self, robot, physics):
-        self.physics = physics
-        self.updates = 0
+    updates = 0
 
     def update(self) -> None:
         self.updates += 1
@@ -151,25 +145,8 @@ def test_a_sensor_of_your_own():
     scene = make_sensor_scene({"height": HeightCfg()}, num_envs=2)
     step(scene, 3)
     assert scene["height"].updates == 3
-    assert scene.physics.body_qdd.shape == scene.physics.body_qd.shape
     with pytest.raises(NotImplementedError, match="SensorCfg does not say which sensor it makes"):
         make_sensor_scene({"none": SensorCfg()}, num_envs=1)
-
-
-def test_body_accelerations_are_measured_where_they_are_asked_for():
-    scope, cfg = (
-        LaunchScope("cpu", mode="eager"),
-        SceneCfg(num_envs=2, robot=task_spec("Ant-Direct").load_env_cfg().scene.robot),
-    )
-    assert Scene(cfg, SimulationCfg(device="cpu"), scope).physics.body_qdd is None
-    scene = Scene(cfg, SimulationCfg(device="cpu"), scope, observables=["body_qdd"])
-    scene.physics.step()
-    np.testing.assert_allclose(scene.physics.body_qdd.numpy()[:, 0, 2], -9.81, atol=1e-3)
-    wp.copy(scene.physics.reset_mask, wp.array([True, False], dtype=wp.bool))
-    scene.physics.reset()
-    assert scene.physics.body_qdd.numpy().any(axis=(1, 2)).tolist() == [False, True]
-    with pytest.raises(UnknownNameError, match=r"unknown observable 'body_q'.*; allowed: body_qdd"):
-        Scene(cfg, SimulationCfg(device="cpu"), scope, observables=["body_q"])
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def arrays_of(sensor: object) -> dict[str, wp.array]:
     return {
         name: value
         for name, value in vars(sensor).items()
-        if isinstance(value, wp.array) and name not in ("_body_ids", "_offsets", "_anchor_in_body")
+        if isinstance(value, wp.array) and name not in ("_body_ids", "_offsets", "_anchor_in_body", "_body_parent_f")
     }
 
 

@@ -42,14 +42,19 @@ class PhysicsBackend(Protocol):
     num_bodies)."""
     body_parent_f: wp.array
     """Wrench that the parent joint applies to each body [N, N*m], spatial vector (force, torque about the body's
-    centre of mass), world frame, shape (num_envs, num_bodies); of the last step, zero after a reset."""
-    body_qdd: wp.array | None
-    """Body accelerations, spatial vector (linear of the centre of mass, angular), world frame, shape (num_envs,
-    num_bodies); of the last step, zero after a reset. ``None`` unless the backend was asked for it."""
+    centre of mass), world frame, shape (num_envs, num_bodies); of the last step, zero after a reset, and unless
+    :meth:`measure` was called."""
+    body_qdd: wp.array
+    """Acceleration of each body as the solver found it at the start of the last step [m/s^2, rad/s^2], spatial vector
+    (linear of the centre of mass, angular), world frame, shape (num_envs, num_bodies); zero after a reset, and unless
+    :meth:`measure` was called. It does not know of damping that is integrated implicitly."""
     body_com: wp.array
     """Centres of mass in the frames of the bodies [m], vec3, shape (num_envs, num_bodies)."""
     reset_mask: wp.array
     """Worlds that :meth:`reset` resets, bool, shape (num_envs,). The owner writes it."""
+    moved_mask: wp.array
+    """Worlds whose body poses :meth:`reset` recomputes from the joint state, bool, shape (num_envs,): ``reset_mask``
+    itself, unless the owner assigns an array of its own before the first step."""
     gravity: wp.array
     """Gravity in the world frame [m/s^2], vec3, shape (num_envs,)."""
     contacts: ContactRows
@@ -68,6 +73,12 @@ class PhysicsBackend(Protocol):
 
         Clears what the solver keeps from step to step, the applied forces and what was measured, and recomputes
         body poses and velocities. Nothing of the other worlds changes.
+        """
+
+    def measure(self, name: str) -> wp.array:
+        """Return ``body_parent_f`` or ``body_qdd``, measured from the next step on; until then it costs nothing.
+
+        Call it while an environment is built: later it drops graphs.
         """
 
     def describe_overflow(self) -> str | None:

@@ -28,10 +28,7 @@ def clear_forces(
     body_qdd_out: wp.array2d[wp.spatial_vector],
     bad_measurement_out: wp.array[wp.bool],
 ):
-    """Zero what the last step applied and measured in the masked environments. One thread per environment.
-
-    ``body_qdd_out`` may be ``None``.
-    """
+    """Zero what the last step applied and measured in the masked environments. One thread per environment."""
     env = wp.tid()
     if env_mask[env]:
         bad_measurement_out[env] = False
@@ -39,6 +36,4 @@ def clear_forces(
             joint_f_out[env, dof] = 0.0
         for body in range(body_parent_f_out.shape[1]):
             body_parent_f_out[env, body] = wp.spatial_vector()
-        if body_qdd_out:
-            for body in range(body_qdd_out.shape[1]):
-                body_qdd_out[env, body] = wp.spatial_vector()
+            body_qdd_out[env, body] = wp.spatial_vector()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import mujoco
@@ -20,26 +19,27 @@ from treadle.physics.kernels import clear_forces, count_overflow
 
 __all__ = ["NewtonBackend"]
 
+_OPTIONAL = ("body_parent_f", "body_qdd")
+"""What is measured only where it is asked for: names of arrays, and of Newton's observables."""
+
 
 class NewtonBackend:
     """The :class:`treadle.physics.PhysicsBackend` on Newton.
 
     Steps in place (``state_in is state_out``), so any number of steps per graph leaves every pointer as it found it.
     Features that no task uses are off: switchable kinematic roots and MuJoCo sensors, which saves about ten launches
-    per step.
+    per step. So does not measuring wrenches and accelerations of bodies, which are off until :meth:`measure` asks.
 
     Args:
         model: Newton model of ``num_envs`` equal worlds with one articulation each.
         cfg: Simulation configuration.
         scope: Owner of the launches that the backend adds around the solver.
-        observables: Arrays to measure that are ``None`` unless asked for: ``"body_qdd"``.
 
     Raises:
         ConfigError: The model does not have one articulation per world, or MuJoCo refuses it.
-        UnknownNameError: There is no such observable.
     """
 
-    def __init__(self, model: newton.Model, cfg: SimulationCfg, scope: LaunchScope, *, observables: Iterable[str] = ()):
+    def __init__(self, model: newton.Model, cfg: SimulationCfg, scope: LaunchScope):
         if model.articulation_count != model.world_count:
             raise ConfigError(
                 f"the model has {model.articulation_count} articulations in {model.world_count} worlds; "
@@ -59,15 +59,16 @@ class NewtonBackend:
         self._scope = scope
         self._state = model.state()
         self._control = model.control()
-        kinds = self.solver.ObservableKind
-        optional = {"body_qdd": kinds.BODY_QDD}
-        asked = {_choose(optional, name) for name in observables}
-        self._observables = self.solver.observables({kinds.OVERFLOW, kinds.BODY_PARENT_F, *asked})
+        self._measured = {"overflow"}
+        self._all_observables = self.solver.observables({*self._measured, *_OPTIONAL})
+        self._observables = self._all_observables.select(self._measured)
+        self._has_stepped = False
         self._allocate()
         newton.eval_fk(model, model.joint_q, model.joint_qd, self._state)
 
     def step(self) -> None:
         """Advance all worlds by ``dt``, in place, in ``substeps`` steps of the solver."""
+        self._has_stepped = True
         dt = self.dt / self._substeps
         for _ in range(self._substeps):
             self.solver.step(self._state, self._state, self._control, None, dt, observables=self._observables)
@@ -84,7 +85,25 @@ class NewtonBackend:
             [self.reset_mask],
             [self.joint_f, self.body_parent_f, self.body_qdd, self.bad_measurement],
         )
-        newton.eval_fk(self.model, self._state.joint_q, self._state.joint_qd, self._state, mask=self.reset_mask)
+        newton.eval_fk(self.model, self._state.joint_q, self._state.joint_qd, self._state, mask=self.moved_mask)
+
+    def measure(self, name: str) -> wp.array:
+        """Return an array that is measured from the next step on; a late call drops the graphs of the steps so far.
+
+        Args:
+            name: ``"body_parent_f"`` or ``"body_qdd"``.
+
+        Raises:
+            UnknownNameError: It is none of these.
+        """
+        if name not in _OPTIONAL:
+            raise UnknownNameError("measurement", name, _OPTIONAL)
+        if name not in self._measured:
+            self._measured.add(name)
+            self._observables = self._all_observables.select(self._measured)
+            if self._has_stepped:
+                self._scope.invalidate(f"{name} is measured from now on")
+        return getattr(self, name)
 
     def describe_overflow(self) -> str | None:
         """Return which buffers overflowed so far and how to enlarge them, ``None`` if none did. Synchronizes."""
@@ -110,16 +129,17 @@ class NewtonBackend:
         self.body_q = self._rows(state.body_q)
         self.body_qd = self._rows(state.body_qd)
         self.body_com = self._rows(self.model.body_com)
-        self.body_parent_f = self._rows(self._observables.body_parent_f)
-        gravity, body_qdd = self.model.gravity, self._observables.body_qdd
+        self.body_parent_f = self._rows(self._all_observables.body_parent_f)
+        self.body_qdd = self._rows(self._all_observables.body_qdd)
+        gravity = self.model.gravity
         assert gravity is not None  # every finished model has one
         self.gravity = gravity[:worlds]
-        self.body_qdd = None if body_qdd is None else self._rows(body_qdd)
         self.contacts = _contact_rows(self.solver)
         self.bad_measurement = wp.zeros(worlds, dtype=wp.bool, device=device)
         # The solver wants one entry more than there are worlds: the last one stands for the global world.
         self._world_mask = wp.zeros(worlds + 1, dtype=wp.bool, device=device)
         self.reset_mask = self._world_mask[:worlds]
+        self.moved_mask = self.reset_mask
         self.overflow_steps = wp.zeros(worlds, dtype=wp.int32, device=device)
         self._overflow_bits = wp.zeros(worlds, dtype=wp.int32, device=device)
 
@@ -128,13 +148,6 @@ class NewtonBackend:
         if flat is None:
             raise ConfigError("the model has no bodies or no joints; allowed: an articulation with both")
         return flat.reshape((self.num_envs, -1))
-
-
-def _choose(choices: Mapping[str, Any], name: str) -> Any:
-    """Return one of some named choices."""
-    if name not in choices:
-        raise UnknownNameError("observable", name, choices)
-    return choices[name]
 
 
 def _contact_rows(solver: SolverMuJoCo) -> ContactRows:

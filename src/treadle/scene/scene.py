@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 import newton
 import numpy as np
@@ -28,8 +27,6 @@ class Scene:
         cfg: What stands in each environment.
         sim: The simulation.
         scope: Owner of the launches.
-        observables: Arrays of the physics backend that are needed and off unless asked for; those that the sensors
-            need are added.
 
     Raises:
         ConfigError: The device does not exist, the robot can't be loaded or does not fit its configuration, or a
@@ -45,7 +42,7 @@ class Scene:
     env_origins: wp.array
     """Origins of the environments, world frame [m], vec3, shape (num_envs,)."""
 
-    def __init__(self, cfg: SceneCfg, sim: SimulationCfg, scope: LaunchScope, *, observables: Iterable[str] = ()):
+    def __init__(self, cfg: SceneCfg, sim: SimulationCfg, scope: LaunchScope):
         self.cfg = cfg
         origins = grid_origins(cfg.num_envs, cfg.env_spacing)
         env_builder = _new_builder(sim.gravity)  # each world has its own gravity, the builder's around it is not used
@@ -57,8 +54,7 @@ class Scene:
         _add_ground(builder, sim.ground_friction)
         model = builder.finalize(device=scope.device)
         self.env_origins = wp.array(origins, dtype=wp.vec3, device=scope.device)
-        needed = set(observables).union(*(sensor.observables for sensor in cfg.sensors.values()))
-        self.physics = NewtonBackend(model, sim, scope.child("physics"), observables=needed)
+        self.physics = NewtonBackend(model, sim, scope.child("physics"))
         self.robot = Articulation(cfg.robot, layout, self.physics, self.env_origins, sim.gravity, scope.child("robot"))
         self.sensors = {name: self._make_sensor(name, sensor, scope) for name, sensor in cfg.sensors.items()}
         self._stepped_sensors = [sensor for sensor in self.sensors.values() if isinstance(sensor, SteppedSensor)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from treadle._checks import is_finite
 
@@ -42,9 +42,6 @@ class OffsetCfg:
 @dataclass(kw_only=True)
 class SensorCfg:
     """What all sensors have in common. A sensor of your own derives from it and overrides :meth:`make`."""
-
-    observables: ClassVar[frozenset[str]] = frozenset()
-    """Arrays of the physics backend that the sensor needs and that are off unless asked for, such as ``body_qdd``."""
 
     def make(self, robot: Articulation, physics: PhysicsBackend, scope: LaunchScope) -> Sensor:
         """Return a sensor on a robot.

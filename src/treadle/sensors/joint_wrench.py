@@ -49,6 +49,7 @@ class JointWrenchSensor(BodySensor):
         if jointless := [robot.body_names[body] for body in self.body_ids if body not in joint_of_body]:
             raise ConfigError(f"body names: {', '.join(jointless)} have no joint of one degree of freedom to measure")
         frames = [wp.transform(*layout.joint_child_frame[joint_of_body[body]]) for body in self.body_ids]
+        self._body_parent_f = physics.measure("body_parent_f")
         self._anchor_in_body = wp.array(frames, dtype=wp.transform, device=physics.device)
         self.wrench = wp.zeros((physics.num_envs, self.num_bodies, 6), dtype=float, device=physics.device)
         self.state = JointWrenchState()
@@ -60,6 +61,6 @@ class JointWrenchSensor(BodySensor):
         self._launches.launch(
             measure_joint_wrench,
             (physics.num_envs, self.num_bodies),
-            [physics.body_q, physics.body_parent_f, self._body_ids, self._anchor_in_body, physics.body_com],
+            [physics.body_q, self._body_parent_f, self._body_ids, self._anchor_in_body, physics.body_com],
             [self.wrench, physics.bad_measurement],
         )
