@@ -9,7 +9,7 @@ import warp as wp
 
 from treadle.assets.articulation_data import TorchViews, torch_view
 
-__all__ = ["EnvBuffers"]
+__all__ = ["EnvBuffers", "ManagerBuffers"]
 
 
 class EnvBuffers:
@@ -74,3 +74,27 @@ class EnvBuffers:
         for group, size in num_observations.items():
             self.observations[group] = wp.zeros((num_envs, size), dtype=float, device=device)
             self.observation_views[group] = torch_view(self.observations[group])
+
+
+class ManagerBuffers(EnvBuffers):
+    """The buffers of a manager-based environment."""
+
+    def __init__(
+        self,
+        num_envs: int,
+        num_actions: int,
+        num_observations: Mapping[str, int],
+        num_reward_terms: int,
+        device: wp.DeviceLike,
+    ):
+        super().__init__(num_envs, num_actions, num_observations, num_reward_terms, device)
+        self.action_input = wp.zeros((num_envs, num_actions), dtype=float, device=device)
+        """Where a step's actions arrive, shape (num_envs, num_actions)."""
+        self.previous_actions = wp.zeros((num_envs, num_actions), dtype=float, device=device)
+        """Actions of the step before; zero after a reset. Float, shape (num_envs, num_actions)."""
+        self.phase = wp.full(num_envs, 2, dtype=int, device=device)
+        """2 while all environments step; see :class:`treadle.managers.EnvState`. int32, shape (num_envs,)."""
+        self.common_step = wp.zeros(num_envs, dtype=int, device=device)
+        """Steps since the start, the same number for each environment, int32, shape (num_envs,)."""
+        self.moved_mask = wp.zeros(num_envs, dtype=wp.bool, device=device)
+        """Environments whose bodies a reset or an event moved in this step, bool, shape (num_envs,)."""

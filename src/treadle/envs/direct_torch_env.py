@@ -6,12 +6,8 @@ from collections.abc import Collection
 from typing import ClassVar
 
 import torch
-import warp as wp
 
-from treadle.assets.articulation_data import torch_view
-from treadle.envs.cfg import DirectEnvCfg
 from treadle.envs.direct_env import DirectEnv
-from treadle.envs.kernels import draw_uniform
 from treadle.errors import ConfigError
 
 __all__ = ["DirectTorchEnv"]
@@ -28,10 +24,6 @@ class DirectTorchEnv(DirectEnv):
     task_frontend: ClassVar[str] = "torch"
     _task_capture: ClassVar[bool | str] = "torch code with host control"
 
-    def __init__(self, cfg: DirectEnvCfg):
-        self._draws: dict[int, tuple[wp.array, torch.Tensor]] = {}
-        super().__init__(cfg)
-
     def _get_terminations(self) -> torch.Tensor:
         """Return which environments are in a terminal state, bool, shape (num_envs,)."""
         raise NotImplementedError
@@ -43,29 +35,6 @@ class DirectTorchEnv(DirectEnv):
     def _get_observations(self) -> dict[str, torch.Tensor]:
         """Return the observations by group, each of shape (num_envs, size)."""
         raise NotImplementedError
-
-    @property
-    def reset_mask(self) -> torch.Tensor:
-        """Environments that are being reset, bool, shape (num_envs,)."""
-        return self._reset_mask
-
-    def rand(self, columns: int, lower: float, upper: float) -> torch.Tensor:
-        """Return uniform random numbers for the environments that are being reset, shape (num_envs, columns).
-
-        Each of them draws from its own state in ``buffers.random_state``, as a Warp task does, so that both forms of a
-        task start alike. The rows of the other environments are not random: use them with :attr:`reset_mask` only.
-        """
-        if columns not in self._draws:
-            array = wp.zeros((self.num_envs, columns), dtype=float, device=self.device)
-            self._draws[columns] = array, torch_view(array)
-        draws, view = self._draws[columns]
-        self._launch_per_env(
-            draw_uniform,
-            [self.physics.reset_mask, lower, upper],
-            [self.buffers.random_state, draws],
-            site=("rand", columns, lower, upper),
-        )
-        return view.clone()
 
     def _compute_terminations(self) -> None:
         terminated = self._get_terminations()

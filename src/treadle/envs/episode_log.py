@@ -21,20 +21,34 @@ class EpisodeLog:
         reward_terms: Names of the reward terms.
         episode_length_s: Longest episode [s]; episode sums of rewards are divided by it, as the field does.
         device: Device of the sums.
+        means: Names of further means over ended episodes, in the order of their sums after those of the reward terms.
     """
 
     sums: wp.array
     """Sums that :func:`treadle.envs.kernels.log_ended_episodes` adds to, float64."""
 
-    def __init__(self, reward_terms: Sequence[str], episode_length_s: float, device: wp.DeviceLike):
+    def __init__(
+        self,
+        reward_terms: Sequence[str],
+        episode_length_s: float,
+        device: wp.DeviceLike,
+        means: Sequence[str] = (),
+    ):
         self._reward_terms = tuple(reward_terms)
+        self._means = tuple(means)
         self._episode_length_s = episode_length_s
-        self.sums = wp.zeros(_HEAD + len(self._reward_terms), dtype=wp.float64, device=device)
+        self.sums = wp.zeros(_HEAD + len(self._reward_terms) + len(self._means), dtype=wp.float64, device=device)
+
+    @property
+    def first_mean(self) -> int:
+        """Index of the first further mean in :attr:`sums`."""
+        return _HEAD + len(self._reward_terms)
 
     def pop(self) -> dict[str, float]:
         """Return the means over the episodes that ended since the last call, empty where none did. Synchronizes."""
-        episodes, time_outs, non_finite, steps, whole, whole_time_outs, *terms = self.sums.numpy().tolist()
+        episodes, time_outs, non_finite, steps, whole, whole_time_outs, *rest = self.sums.numpy().tolist()
         self.sums.zero_()
+        terms, means = rest[: len(self._reward_terms)], rest[len(self._reward_terms) :]
         if not episodes:
             return {}
         log = {
@@ -44,6 +58,7 @@ class EpisodeLog:
         log["Episode_Termination/time_out"] = time_outs / episodes
         log["Episode_Termination/terminated"] = (episodes - time_outs) / episodes
         log["Episode_Termination/non_finite"] = non_finite / episodes
+        log |= {name: total / episodes for name, total in zip(self._means, means, strict=True)}
         if whole:
             log["Metrics/success_rate"] = whole_time_outs / whole
         log["Metrics/episode_length"] = steps / episodes

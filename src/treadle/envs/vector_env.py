@@ -15,7 +15,7 @@ from treadle.devices import resolve_device
 from treadle.envs.buffers import EnvBuffers
 from treadle.envs.cfg import EnvCfg
 from treadle.envs.episode_log import EpisodeLog
-from treadle.envs.kernels import seed_random_state
+from treadle.envs.kernels import draw_uniform, seed_random_state
 from treadle.errors import ConfigError, TreadleError
 from treadle.launch import LaunchMode, LaunchScope, Pipeline, Stage, torch_stream
 from treadle.scene import Scene
@@ -62,6 +62,7 @@ class VectorEnv:
         self.num_envs = cfg.scene.num_envs
         self.max_episode_length = cfg.max_episode_length
         self.step_dt = cfg.step_dt
+        self._draws: dict[int, tuple[wp.array, torch.Tensor]] = {}
         name = type(self).__name__
         self.scope = LaunchScope(self.device, mode=cfg.launch.mode, contract=cfg.launch.contract, name=name)
         with torch_stream(self.device), torch.inference_mode(False):
@@ -69,6 +70,8 @@ class VectorEnv:
             self.physics = self.scene.physics
             self.robot = self.scene.robot
             self._reset_mask = torch_view(self.physics.reset_mask)
+            self._draw_mask = wp.zeros(self.num_envs, dtype=wp.bool, device=self.device)
+            self._draw_mask_view = torch_view(self._draw_mask)
             self.sensors: list[Sensor] = list(self.scene.sensors.values())
             self._build()
         self.pipeline: Pipeline = self.scope.pipeline(self._stages())
@@ -116,7 +119,7 @@ class VectorEnv:
             self.reset()
         buffers = self.buffers.torch
         with self.scope.exclusive(), torch_stream(self.device):
-            buffers.actions.copy_(actions.detach())
+            self._before_step(actions.detach())
             self.pipeline.run()
         return (
             self.observations,
@@ -125,6 +128,10 @@ class VectorEnv:
             buffers.truncated.clone(),
             {},
         )
+
+    def _before_step(self, actions: torch.Tensor) -> None:
+        """Take the actions over, before the stages run."""
+        self.buffers.torch.actions.copy_(actions)
 
     def reset(
         self, seed: int | None = None, env_ids: Sequence[int] | torch.Tensor | None = None
@@ -153,11 +160,15 @@ class VectorEnv:
             for flag in (buffers.terminated, buffers.truncated, buffers.non_finite, buffers.bad_observation):
                 flag.zero_()
             self._reset_mask.copy_(mask)
-            for stage in (*self._reset_stages(), *self._observation_stages()):
-                stage.fn()
+            self._run_reset()
             self._reset_mask.zero_()
         self._is_reset = True
         return self.observations, {}
+
+    def _run_reset(self) -> None:
+        """Reset the environments in :attr:`reset_mask`, and observe them."""
+        for stage in (*self._reset_stages(), *self._observation_stages()):
+            stage.fn()
 
     def seed(self, seed: int) -> None:
         """Seed the environments' random numbers. Each environment draws from a state of its own."""
@@ -168,6 +179,41 @@ class VectorEnv:
             wp.launch(
                 seed_random_state, self.num_envs, inputs=[seed], outputs=[self.buffers.random_state], device=self.device
             )
+
+    # -- what torch code of a task uses -----------------------------------------------------------------------------
+
+    @property
+    def reset_mask(self) -> torch.Tensor:
+        """Environments that are being reset, bool, shape (num_envs,)."""
+        return self._reset_mask
+
+    def rand(self, columns: int, lower: float, upper: float, *, mask: torch.Tensor | None = None) -> torch.Tensor:
+        """Return uniform random numbers for some environments, shape (num_envs, columns).
+
+        Each of them draws from its own state in ``buffers.random_state``, as a Warp task does, so that both forms of a
+        task draw alike. The rows of the other environments are not random: use them with the mask only.
+
+        Args:
+            columns: Numbers per environment.
+            lower: Lower end.
+            upper: Upper end.
+            mask: Environments that draw, bool, shape (num_envs,); ``None`` for :attr:`reset_mask`.
+        """
+        if columns not in self._draws:
+            array = wp.zeros((self.num_envs, columns), dtype=float, device=self.device)
+            self._draws[columns] = array, torch_view(array)
+        draws, view = self._draws[columns]
+        env_mask = self.physics.reset_mask
+        if mask is not None:
+            self._draw_mask_view.copy_(mask)
+            env_mask = self._draw_mask
+        self._launch_per_env(
+            draw_uniform,
+            [env_mask, lower, upper],
+            [self.buffers.random_state, draws],
+            site=("rand", columns, mask is None),
+        )
+        return view.clone()
 
     # -- what a learner reads ---------------------------------------------------------------------------------------
 

@@ -1,0 +1,218 @@
+"""Environments that are sets of terms."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+import warp as wp
+
+from treadle.assets.articulation_data import torch_view
+from treadle.envs.buffers import ManagerBuffers
+from treadle.envs.episode_log import EpisodeLog
+from treadle.envs.manager_based_cfg import ManagerBasedRLEnvCfg
+from treadle.envs.manager_kernels import ManagerKernels
+from treadle.envs.vector_env import VectorEnv
+from treadle.launch import Stage, torch_stream
+from treadle.managers.action_manager import ActionManager
+from treadle.managers.command_manager import CommandManager
+from treadle.managers.curriculum_manager import CurriculumManager
+from treadle.managers.env_state import OBSERVED, STEPPING, EnvState
+from treadle.managers.event_manager import EventManager
+from treadle.managers.manager import TORCH_CODE
+from treadle.managers.observation_manager import ObservationManager
+from treadle.managers.reward_manager import RewardManager
+from treadle.managers.termination_manager import TerminationManager
+
+__all__ = ["ManagerBasedRLEnv", "ManagerBasedTorchEnv", "ManagerBasedWarpEnv"]
+
+
+class ManagerBasedRLEnv(VectorEnv):
+    """A batch of environments whose task is a configuration of terms.
+
+    Use :class:`ManagerBasedWarpEnv`, which fuses the terms of a manager into one kernel, or
+    :class:`ManagerBasedTorchEnv`, which calls their torch forms. Accounting, noise, history, weights and sums are the
+    same kernels in both.
+    """
+
+    cfg: ManagerBasedRLEnvCfg
+    buffers: ManagerBuffers
+    state_struct: ClassVar[Any] = EnvState
+    """Type of :attr:`state`."""
+
+    def _build(self) -> None:
+        cfg = self.cfg
+        self.event_manager = EventManager(cfg.events, self)
+        self.command_manager = CommandManager(cfg.commands, self)
+        self.action_manager = ActionManager(cfg.actions, self)
+        self.termination_manager = TerminationManager(cfg.terminations, self)
+        self.reward_manager = RewardManager(cfg.rewards, self)
+        self.observation_manager = ObservationManager(cfg.observations, self)
+        self.curriculum_manager = CurriculumManager(cfg.curriculum, self)
+        self.num_actions = self.action_manager.total_action_dim
+        self.buffers = ManagerBuffers(
+            self.num_envs, self.num_actions, {}, len(self.reward_manager.active_terms), self.device
+        )
+        self.physics.moved_mask = self.buffers.moved_mask
+        self.state = self._make_state()
+        """The environments' state as one argument of a kernel."""
+        self.common_step_counter = 0
+        """Steps since the start."""
+        self._ended = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
+        self._phase = torch_view(self.buffers.phase)
+        self._make_terms()
+        self.num_observations = self.observation_manager.group_obs_dim
+        self.buffers.add_observations(self.num_observations)
+        self.episode_log = EpisodeLog(
+            self.reward_manager.active_terms, self.cfg.episode_length_s, self.device, self._logged_means()
+        )
+        self.kernels = ManagerKernels(self)
+        """The generated kernels."""
+        self.event_manager.run_once("startup")
+
+    def _make_terms(self) -> None:
+        self.scene.update()
+        self.command_manager.make()
+        self.action_manager.make()
+        self.event_manager.make()
+        self.event_manager.run_once("prestartup")
+        self.termination_manager.make()
+        self.reward_manager.make()
+        self.observation_manager.make()
+        self.curriculum_manager.make()
+
+    def _make_state(self) -> EnvState:
+        state = EnvState()
+        for name in EnvState.vars:
+            if isinstance(array := getattr(self.buffers, name, None), wp.array):
+                setattr(state, name, array)
+        state.reset_mask = self.physics.reset_mask
+        state.termination_terms = self.termination_manager.values
+        state.env_origins = self.scene.env_origins
+        state.step_dt = self.step_dt
+        state.max_episode_length = self.max_episode_length
+        return state
+
+    def _logged_means(self) -> list[str]:
+        terms = [f"Episode_Termination/{name}" for name in self.termination_manager.active_terms]
+        return [*terms, *self.command_manager.metrics]
+
+    # -- the step ---------------------------------------------------------------------------------------------------
+
+    def _stages(self) -> list[Stage]:
+        """Return the steps of one environment step, in order. This list is the algorithm, for both frontends."""
+        return [
+            self._kernel_stage("begin step"),
+            *self.action_manager.stages(),
+            Stage("physics", self._simulate, TORCH_CODE if self.action_manager.torch_apply_terms else True),
+            Stage("derived state", self._update_derived_state),
+            *self.termination_manager.stages(),
+            self._kernel_stage("terminations"),
+            *self.reward_manager.stages(),
+            self._kernel_stage("rewards"),
+            *self._reset_stages(),
+            *self._observation_stages(),
+        ]
+
+    def _reset_stages(self) -> list[Stage]:
+        """Return the steps that restart the environments in ``physics.reset_mask``, in order."""
+        stages = []
+        for index, (uses_warp, names) in enumerate(self.event_manager.segments()):
+            stages.append(self._kernel_stage(f"reset {index}") if uses_warp else self.event_manager.torch_stage(names))
+        stages += [
+            Stage("physics reset", self.physics.reset),
+            Stage("derived state after reset", self._update_after_reset),
+        ]
+        if any(manager.has_torch_state for manager in self._resettable):
+            stages.append(Stage("resets in torch", self._reset_torch, TORCH_CODE))
+        if "after reset" in self.kernels.by_name:
+            stages.append(self._kernel_stage("after reset"))
+        return [*stages, *self.command_manager.stages()]
+
+    def _observation_stages(self) -> list[Stage]:
+        """Return the steps that compute the observations, in order."""
+        stages = []
+        for name, group in self.observation_manager.groups.items():
+            stages += [*group.stages(), self._kernel_stage(f"observations {name}")]
+        return stages
+
+    def _kernel_stage(self, name: str) -> Stage:
+        return Stage(name, lambda: self.kernels.launch(name))
+
+    def _before_step(self, actions: torch.Tensor) -> None:
+        self.common_step_counter += 1
+        if self.curriculum_manager.active_terms:
+            self.curriculum_manager.compute(self._ended)
+        self.buffers.torch.action_input.copy_(actions)
+
+    def _run_reset(self) -> None:
+        mask = self.reset_mask
+        self._phase.copy_(torch.where(mask, OBSERVED, 0))
+        try:
+            super()._run_reset()
+        finally:
+            self._phase.fill_(STEPPING)
+
+    def _simulate(self) -> None:
+        for _ in range(self.cfg.decimation):
+            if "apply actions" in self.kernels.by_name:
+                self.kernels.launch("apply actions")
+            for term in self.action_manager.torch_apply_terms:
+                term.apply_actions()
+            self.robot.write_targets_to_sim()
+            self.physics.step()
+            self.scene.after_physics_step()
+
+    @property
+    def _resettable(self) -> list[Any]:
+        groups = self.observation_manager.groups.values()
+        return [self.action_manager, self.reward_manager, self.termination_manager, *groups]
+
+    def _reset_torch(self) -> None:
+        for manager in self._resettable:
+            manager.reset_torch(self.reset_mask)
+
+    # -- changes at run time ----------------------------------------------------------------------------------------
+
+    def rebuild(self, manager: Any, reason: str) -> None:
+        """Make a manager's terms and the kernels that hold them anew, and capture its graphs again.
+
+        Args:
+            manager: The manager.
+            reason: Why; kept in the invalidations of its scope.
+        """
+        with self.scope.exclusive(), torch_stream(self.device), torch.inference_mode(False):
+            manager.make()
+            self.kernels.build()
+            manager.scope.invalidate(reason)
+            stages = self._stages()
+            if [stage.name for stage in stages] != [stage.name for stage in self.pipeline.stages]:
+                self.pipeline = self.scope.pipeline(stages)
+
+    # -- what a learner reads ---------------------------------------------------------------------------------------
+
+    @property
+    def observations(self) -> dict[str, Any]:
+        """Copies of the current observations by group; see :class:`ObservationGroupCfg` for their shapes."""
+        result: dict[str, Any] = {}
+        for name, group in self.observation_manager.groups.items():
+            values = self.buffers.observation_views[name].clone()
+            result[name] = group.arrange(values)
+        return result
+
+    def pop_episode_log(self) -> dict[str, float]:
+        """Return means over the episodes that ended since the last call, and what the curriculum terms returned."""
+        log = super().pop_episode_log()
+        return log | self.curriculum_manager.log() if log else log
+
+
+class ManagerBasedWarpEnv(ManagerBasedRLEnv):
+    """A manager-based environment whose terms are fused into Warp kernels."""
+
+    task_frontend: ClassVar[str] = "warp"
+
+
+class ManagerBasedTorchEnv(ManagerBasedRLEnv):
+    """A manager-based environment whose terms are computed by their torch forms."""
+
+    task_frontend: ClassVar[str] = "torch"

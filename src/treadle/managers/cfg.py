@@ -1,0 +1,212 @@
+"""Typed configuration of the managers' terms, in the field's vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from treadle._checks import is_finite
+from treadle.managers.modifiers import ModifierCfg
+from treadle.managers.noise import NoiseCfg, NoiseModelCfg
+from treadle.managers.scene_entity import SceneEntityCfg
+
+__all__ = [
+    "ActionTermCfg",
+    "CommandTermCfg",
+    "CurriculumTermCfg",
+    "EventTermCfg",
+    "ObservationGroupCfg",
+    "ObservationTermCfg",
+    "RecorderTermCfg",
+    "RewardTermCfg",
+    "TermCfg",
+    "TerminationTermCfg",
+]
+
+
+@dataclass(kw_only=True)
+class TermCfg:
+    """A function with its parameters."""
+
+    func: Callable[..., Any]
+    """A function ``f(env, **params)``, a class derived from :class:`ManagerTermBase`, or a Warp term alone."""
+    params: dict[str, Any] = field(default_factory=dict)
+    """Parameters by name; the others take the defaults of the function's signature."""
+    twin: Any = field(default=None, repr=False, compare=False)
+    """Warp form of ``func``; ``None`` takes the one that :func:`treadle.managers.warp_twin` declared for it."""
+
+    def problems(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each value that is not allowed."""
+        if not callable(self.func):
+            yield f"{where}.func is {self.func!r}; allowed: a function or a class"
+        for name, value in self.params.items():
+            if isinstance(value, SceneEntityCfg):
+                yield from value.problems(f"{where}.params[{name!r}]")
+
+
+@dataclass(kw_only=True)
+class RewardTermCfg(TermCfg):
+    """A reward term: ``f(env, **params)`` returns float, shape (num_envs,)."""
+
+    weight: float = 1.0
+    """The term counts ``weight * value * step_dt``; where the weight is 0, the term is not computed."""
+
+    def problems(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each value that is not allowed."""
+        yield from super().problems(where)
+        if not is_finite(self.weight):
+            yield f"{where}.weight is {self.weight}; allowed: a finite number"
+
+
+@dataclass(kw_only=True)
+class TerminationTermCfg(TermCfg):
+    """A termination term: ``f(env, **params)`` returns bool, shape (num_envs,)."""
+
+    time_out: bool = False
+    """Whether the term cuts the episode short rather than ending it in a terminal state."""
+
+
+@dataclass(kw_only=True)
+class ObservationTermCfg(TermCfg):
+    """An observation term: ``f(env, **params)`` returns float, shape (num_envs,) or (num_envs, size).
+
+    Order of operations: term, modifiers, noise, clip, scale, delay, history.
+    """
+
+    modifiers: tuple[ModifierCfg, ...] = ()
+    """Applied first, in order."""
+    noise: NoiseCfg | NoiseModelCfg | None = None
+    """Applied where the group has ``enable_corruption``."""
+    clip: tuple[float, float] | None = None
+    """Lower and upper bound."""
+    scale: float | tuple[float, ...] | None = None
+    """Factor, one for all or one per column."""
+    delay_min_lag: int = 0
+    """Least delay in environment steps. Each environment draws its delay anew at each step, uniformly."""
+    delay_max_lag: int = 0
+    """Largest delay in environment steps; 0 for none."""
+    history_length: int = 0
+    """Number of past values that are observed, the newest last; 0 for the current value alone. After a reset the
+    history is filled with the first value."""
+    flatten_history_dim: bool = True
+    """Whether the history of a term lies in one row of columns, rather than in a dimension of its own."""
+
+    def problems(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each value that is not allowed."""
+        yield from super().problems(where)
+        if self.clip is not None and not (is_finite(*self.clip) and self.clip[0] <= self.clip[1]):
+            yield f"{where}.clip is {self.clip}; allowed: two finite numbers, the lower end first"
+        scales = self.scale if isinstance(self.scale, tuple) else (1.0 if self.scale is None else self.scale,)
+        if not is_finite(*scales):
+            yield f"{where}.scale is {self.scale}; allowed: finite numbers"
+        if not 0 <= self.delay_min_lag <= self.delay_max_lag <= 1000:
+            lags = (self.delay_min_lag, self.delay_max_lag)
+            yield f"{where}.delay_min_lag and delay_max_lag are {lags}; allowed: 0 to 1000 steps, the least first"
+        if not 0 <= self.history_length <= 1000:
+            yield f"{where}.history_length is {self.history_length}; allowed: 0 to 1000"
+        for index, modifier in enumerate(self.modifiers):
+            yield from modifier.problems(f"{where}.modifiers[{index}]")
+        if self.noise is not None:
+            yield from self.noise.problems(f"{where}.noise")
+
+
+@dataclass(kw_only=True)
+class ObservationGroupCfg:
+    """A group of observation terms, which a learner sees as one input."""
+
+    terms: dict[str, ObservationTermCfg] = field(default_factory=dict)
+    """Terms by name, in the order of their columns."""
+    concatenate_terms: bool = True
+    """Whether the group is one tensor, shape (num_envs, size), rather than one tensor per term."""
+    enable_corruption: bool = False
+    """Whether noise is applied."""
+    history_length: int | None = None
+    """Overrides ``history_length`` of all terms."""
+    flatten_history_dim: bool = True
+    """Overrides ``flatten_history_dim`` of all terms where ``history_length`` is given. A group whose history is not
+    flattened has shape (num_envs, history_length, size)."""
+
+    def problems(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each value that is not allowed."""
+        if not self.terms:
+            yield f"{where}.terms is empty; allowed: at least one term"
+        if self.history_length is not None and not 0 <= self.history_length <= 1000:
+            yield f"{where}.history_length is {self.history_length}; allowed: 0 to 1000, or None"
+        for name, term in self.terms.items():
+            yield from term.problems(f"{where}.terms.{name}")
+
+
+@dataclass(kw_only=True)
+class EventTermCfg(TermCfg):
+    """An event term: ``f(env, env_mask, **params)``, or ``f(env, env_ids, **params)``, which synchronizes."""
+
+    mode: Literal["prestartup", "startup", "reset", "interval"] = "reset"
+    """When it happens: before the simulation starts, once, at each reset, or at intervals."""
+    interval_range_s: tuple[float, float] | None = None
+    """Mode ``interval``: range of the time between two events [s]."""
+    is_global_time: bool = False
+    """Mode ``interval``: whether all environments share one timer. One of their own is drawn anew at a reset."""
+    min_step_count_between_reset: int = 0
+    """Mode ``reset``: least number of environment steps between two events of an environment."""
+
+    def problems(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each value that is not allowed."""
+        yield from super().problems(where)
+        modes = ("prestartup", "startup", "reset", "interval")
+        if self.mode not in modes:
+            yield f"{where}.mode is {self.mode!r}; allowed: {', '.join(modes)}"
+        interval = self.interval_range_s
+        if self.mode == "interval" and (
+            interval is None or not (is_finite(*interval) and 0.0 < interval[0] <= interval[1])
+        ):
+            yield f"{where}.interval_range_s is {interval}; allowed: two times above 0 s, the shorter first"
+        if not 0 <= self.min_step_count_between_reset < 2**31:
+            yield f"{where}.min_step_count_between_reset is {self.min_step_count_between_reset}; allowed: at least 0"
+
+
+@dataclass(kw_only=True)
+class CurriculumTermCfg(TermCfg):
+    """A curriculum term: ``f(env, env_mask, **params)``, called before each step; what it returns is logged."""
+
+
+@dataclass(kw_only=True)
+class ActionTermCfg:
+    """Base of the action terms' configurations. ``class_type`` names the class that computes it."""
+
+    class_type: ClassVar[Any]
+    """Class derived from :class:`ActionTerm`."""
+    asset_name: str = "robot"
+    """Articulation that the actions move."""
+
+    def problems(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each value that is not allowed."""
+        yield from ()
+
+
+@dataclass(kw_only=True)
+class CommandTermCfg:
+    """Base of the command terms' configurations. ``class_type`` names the class that computes it."""
+
+    class_type: ClassVar[Any]
+    """Class derived from :class:`CommandTerm`."""
+    resampling_time_range: tuple[float, float] = (1e9, 1e9)
+    """Range of the time after which a command is drawn anew [s]."""
+
+    def problems(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each value that is not allowed."""
+        times = self.resampling_time_range
+        if not (is_finite(*times) and 0.0 < times[0] <= times[1]):
+            yield f"{where}.resampling_time_range is {times}; allowed: two times above 0 s, the shorter first"
+
+
+@dataclass(kw_only=True)
+class RecorderTermCfg:
+    """Base of the recorder terms' configurations. ``class_type`` names the class that records."""
+
+    class_type: ClassVar[Any]
+    """Class derived from :class:`RecorderTerm`."""
+
+    def problems(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each value that is not allowed."""
+        yield from ()

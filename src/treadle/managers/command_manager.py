@@ -1,0 +1,205 @@
+"""Commands: targets that the environment gives to the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import torch
+import warp as wp
+
+from treadle.assets.articulation_data import TorchViews
+from treadle.errors import ConfigError, UnknownNameError
+from treadle.launch import Stage
+from treadle.managers.cfg import CommandTermCfg
+from treadle.managers.kernel_builder import KernelBuilder
+from treadle.managers.manager import TORCH_CODE, iterate_terms
+from treadle.managers.params import DeviceParams
+from treadle.managers.twins import find_twin
+from treadle.managers.warp_call import WarpCall
+
+__all__ = ["CommandManager", "CommandState", "CommandTerm"]
+
+
+@wp.struct
+class CommandState:
+    """A command as one argument of a kernel."""
+
+    command: wp.array2d[float]
+    """The command, shape (num_envs, size)."""
+    time_left: wp.array[float]
+    """Time until the command is drawn anew [s]."""
+    counter: wp.array[int]
+    """How often the command was drawn in the episode, the first time included."""
+
+
+class CommandTerm:
+    """A command that is drawn at a reset and at intervals, and updated at each step.
+
+    A subclass implements the methods with an underscore in torch. Its Warp form is the function that updates one
+    environment, with the methods ``resample`` and ``metrics``; these take attributes of the term as arguments.
+
+    Args:
+        cfg: Configuration of the term.
+        env: The environment.
+        size: Columns of the command.
+        metrics: Names of the metrics.
+    """
+
+    def __init__(self, cfg: CommandTermCfg, env: Any, size: int, metrics: tuple[str, ...] = ()):
+        self.cfg = cfg
+        self.env = env
+        num_envs, device = env.num_envs, env.device
+        self.torch = TorchViews(self)
+        self.command_buffer = wp.zeros((num_envs, size), dtype=float, device=device)
+        self.time_left = wp.zeros(num_envs, dtype=float, device=device)
+        self.counter = wp.zeros(num_envs, dtype=int, device=device)
+        self.metric_names = metrics
+        self.metrics = wp.zeros((num_envs, max(len(metrics), 1)), dtype=float, device=device)
+        """Metrics of the episode, float, shape (num_envs, num_metrics)."""
+        self.state = CommandState()
+        self.state.command, self.state.time_left, self.state.counter = self.command_buffer, self.time_left, self.counter
+
+    @property
+    def command(self) -> torch.Tensor:
+        """The command, float, shape (num_envs, size)."""
+        return self.torch.command_buffer
+
+    def _resample_command(self, env_mask: torch.Tensor) -> None:
+        """Draw the command anew in the masked environments, bool, shape (num_envs,)."""
+        raise NotImplementedError
+
+    def _update_command(self) -> None:
+        """Change the command by the state, in all environments."""
+
+    def _update_metrics(self) -> None:
+        """Add the step to :attr:`metrics`, in all environments."""
+
+
+class CommandManager:
+    """Draws, updates and measures the commands.
+
+    Args:
+        cfg: Terms by name.
+        env: The environment.
+
+    Raises:
+        ConfigError: A term can't be made; the problems of all are reported together.
+    """
+
+    kind: ClassVar[str] = "commands"
+
+    def __init__(self, cfg: Mapping[str, CommandTermCfg], env: Any):
+        self.env = env
+        self.scope = env.scope.child(self.kind)
+        self._cfg = dict(iterate_terms(cfg))
+        self.terms: dict[str, CommandTerm] = {}
+        problems = []
+        for name, term in self._cfg.items():
+            try:
+                self.terms[name] = term.class_type(term, env)
+            except ConfigError as error:
+                problems.append(f"commands.{name}: {error}")
+        if problems:
+            raise ConfigError.from_problems(problems)
+
+    def make(self) -> None:
+        """Find the Warp forms of the terms."""
+        self.params = DeviceParams("command_params", self.env.device)
+        self._times = {name: self.params.add(term.resampling_time_range) for name, term in self._cfg.items()}
+        self._calls = {name: call for name, term in self.terms.items() if (call := self._make_call(name, term))}
+
+    @property
+    def active_terms(self) -> list[str]:
+        """Names of the terms, in order."""
+        return list(self.terms)
+
+    @property
+    def metrics(self) -> dict[str, tuple[CommandTerm, int]]:
+        """Term and column of each metric, by its name in the log."""
+        return {
+            f"Metrics/{name}/{metric}": (term, column)
+            for name, term in self.terms.items()
+            for column, metric in enumerate(term.metric_names)
+        }
+
+    def get_term(self, name: str) -> CommandTerm:
+        """Return a term.
+
+        Raises:
+            UnknownNameError: There is no such term.
+        """
+        if name not in self.terms:
+            raise UnknownNameError("term of commands", name, self.terms)
+        return self.terms[name]
+
+    def get_command(self, name: str) -> torch.Tensor:
+        """Return the command of a term, float, shape (num_envs, size).
+
+        Raises:
+            UnknownNameError: There is no such term.
+        """
+        return self.get_term(name).command
+
+    def stages(self) -> list[Stage]:
+        """Return the stage of the terms that are computed in torch."""
+        if len(self._calls) == len(self.terms):
+            return []
+        return [Stage("commands in torch", self._compute_torch, TORCH_CODE)]
+
+    def write(self, builder: KernelBuilder) -> None:
+        """Write the commands of one environment: a new one at a reset or when its time is up, else an update."""
+        state = builder.argument("state", self.env.state)
+        for name, call in self._calls.items():
+            term = self.terms[name]
+            time_left = builder.argument(f"{name}_time_left", term.time_left)
+            counter = builder.argument(f"{name}_counter", term.counter)
+            params, first = builder.params(self.params), self._times[name]
+            builder.comment(f"command {name}")
+            builder.line("draw = bool(False)")
+            with builder.block(f"if {state}.reset_mask[env]:"):
+                builder.line("draw = True")
+                builder.line(f"{counter}[env] = 0")
+                if term.metric_names:
+                    metrics = builder.argument(f"{name}_metrics", term.metrics)
+                    with builder.block(f"for i in range({len(term.metric_names)}):"):
+                        builder.line(f"{metrics}[env, i] = 0.0")
+            with builder.block(f"elif {state}.phase[env] == 2:"):
+                if "metrics" in call.twin.methods:
+                    builder.line(call.expression(builder, call.twin.methods["metrics"]))
+                builder.line(f"{time_left}[env] = {time_left}[env] - {state}.step_dt")
+                builder.line(f"draw = {time_left}[env] < 1.0e-6")
+            with builder.block("if draw:"):
+                builder.line(f"rng = {state}.random_state[env]")
+                builder.line(f"{time_left}[env] = wp.randf(rng, {params}[{first}], {params}[{first + 1}])")
+                builder.line(f"{state}.random_state[env] = rng")
+                builder.line(call.expression(builder, call.twin.methods["resample"]))
+                builder.line(f"{counter}[env] = {counter}[env] + 1")
+            builder.line(call.expression(builder))
+
+    def _make_call(self, name: str, term: CommandTerm) -> WarpCall | None:
+        twin = find_twin(type(term)) if self.env.task_frontend == "warp" else None
+        if twin is None:
+            return None
+        return WarpCall(twin, {}, self.env, f"commands.{name}", self.params, name, term)
+
+    def _compute_torch(self) -> None:
+        mask = self.env.reset_mask
+        stepping = self.env.buffers.torch.phase == 2
+        for name, term in self.terms.items():
+            if name not in self._calls:
+                self._compute_term(term, mask, stepping & ~mask)
+
+    def _compute_term(self, term: CommandTerm, mask: torch.Tensor, stepping: torch.Tensor) -> None:
+        views = term.torch
+        views.counter.masked_fill_(mask, 0)
+        before = views.metrics.clone()
+        term._update_metrics()
+        views.metrics.copy_(torch.where(stepping[:, None], views.metrics, before).masked_fill(mask[:, None], 0.0))
+        views.time_left.copy_(torch.where(stepping, views.time_left - self.env.step_dt, views.time_left))
+        draw = mask | (stepping & (views.time_left < 1.0e-6))
+        times = self.env.rand(1, *term.cfg.resampling_time_range, mask=draw)[:, 0]
+        views.time_left.copy_(torch.where(draw, times, views.time_left))
+        term._resample_command(draw)
+        views.counter.add_(draw)
+        term._update_command()

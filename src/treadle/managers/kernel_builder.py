@@ -1,0 +1,204 @@
+"""Generating one readable kernel from the functions of many terms."""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import warp as wp
+
+from treadle.launch import BoundLaunch, LaunchScope
+
+__all__ = ["FusedKernel", "KernelBuilder", "compile_kernel", "type_name"]
+
+
+_LOCALS = frozenset("wp env i k step x y rng lag draw value holds is_terminal is_time_out".split())
+"""Names that generated lines use for themselves."""
+
+
+class KernelBuilder:
+    """Collects the arguments and the lines of a kernel with one thread per environment.
+
+    Args:
+        name: Name of the kernel.
+        doc: First line of its docstring.
+    """
+
+    def __init__(self, name: str, doc: str):
+        self.name = name
+        self._doc = doc
+        self._values: dict[str, Any] = {}
+        self._late: dict[str, Callable[[], Any]] = {}
+        self._annotations: dict[str, str] = {}
+        self._names: dict[int, str] = {}
+        self._functions: dict[str, Any] = {}
+        self._lines: list[str] = []
+        self._indent = 1
+        self._kept: list[Any] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no line was added."""
+        return not self._lines
+
+    def line(self, text: str = "") -> None:
+        """Add a line at the current indentation."""
+        self._lines.append("    " * self._indent + text if text else "")
+
+    def comment(self, text: str) -> None:
+        """Add a blank line and a comment."""
+        if self._lines and not self._lines[-1].rstrip().endswith(":"):
+            self.line()
+        self.line(f"# {text}")
+
+    @contextlib.contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Add a line such as ``if x:`` and indent what follows within the context."""
+        self.line(head)
+        self._indent += 1
+        try:
+            yield
+        finally:
+            self._indent -= 1
+
+    def argument(self, name: str, value: Any) -> str:
+        """Return the name under which the kernel takes an array, a struct or a number.
+
+        Args:
+            name: Suggestion; another one is found where it is taken by another value.
+            value: The value. The same object is the same argument.
+        """
+        if id(value) in self._names:
+            return self._names[id(value)]
+        name = self._free_name(name)
+        self._names[id(value)] = name
+        self._values[name] = value
+        self._annotations[name] = self._annotation(value)
+        return name
+
+    def type(self, dtype: Any) -> str:
+        """Return the name under which the kernel constructs a vector or a matrix."""
+        return type_name(dtype, self._functions)
+
+    def params(self, params: Any) -> str:
+        """Return the name of the array of a :class:`DeviceParams`, which is read when the kernel is built."""
+        if id(params) not in self._names:
+            name = self._free_name(params.name)
+            self._names[id(params)] = name
+            self._kept.append(params)
+            self._late[name] = lambda: params.array
+            self._annotations[name] = "wp.array[float]"
+        return self._names[id(params)]
+
+    def function(self, func: wp.Function) -> str:
+        """Return the name under which the kernel calls a Warp function."""
+        name = base = func.key.rpartition(".")[2].lstrip("_") or "term"
+        number = 1
+        while self._functions.get(name, func) is not func or name in self._annotations or name in _LOCALS:
+            number += 1
+            name = f"{base}_{number}"
+        self._functions[name] = func
+        return name
+
+    def source(self) -> str:
+        """Return the text of the kernel."""
+        arguments = "".join(f"    {name}: {annotation},\n" for name, annotation in self._annotations.items())
+        body = "\n".join(self._lines)
+        return f'def {self.name}(\n{arguments}):\n    """{self._doc}"""\n    env = wp.tid()\n{body}\n'
+
+    def build(self, scope: LaunchScope, num_envs: int) -> FusedKernel:
+        """Return the kernel, which is compiled and bound when it is first launched."""
+        values = [self._late[name]() if name in self._late else self._values[name] for name in self._annotations]
+        return FusedKernel(self.name, self.source(), self._functions, values, scope, num_envs)
+
+    def _free_name(self, name: str) -> str:
+        base, number = name, 1
+        while name in self._annotations or name in self._functions or name in _LOCALS:
+            number += 1
+            name = f"{base}_{number}"
+        return name
+
+    def _annotation(self, value: Any) -> str:
+        if isinstance(value, wp.array):
+            rank = "" if value.ndim == 1 else f"{value.ndim}d"
+            return f"wp.array{rank}[{type_name(value.dtype, self._functions)}]"
+        if (struct := getattr(value, "_cls", None)) is not None:
+            name = str(struct.cls.__name__)
+            self._functions[name] = struct
+            return name
+        return {bool: "wp.bool", int: "int", float: "float"}.get(type(value)) or type_name(type(value), self._functions)
+
+
+class FusedKernel:
+    """A generated kernel with its arguments, launched with one thread per environment.
+
+    Args:
+        name: Name of the kernel.
+        source: Its text.
+        functions: Warp functions and structs that the text names.
+        values: Its arguments.
+        scope: Owner of the launch.
+        num_envs: Number of threads.
+    """
+
+    def __init__(
+        self, name: str, source: str, functions: dict[str, Any], values: list[Any], scope: LaunchScope, num_envs: int
+    ):
+        self.name = name
+        self.source = source
+        self._functions = functions
+        self._kernel: wp.Kernel | None = None
+        self._values = values
+        self._scope = scope
+        self._num_envs = num_envs
+        self._bound: BoundLaunch | None = None
+
+    @property
+    def kernel(self) -> wp.Kernel:
+        """What the text was compiled to."""
+        if self._kernel is None:
+            self._kernel = compile_kernel(self.name, self.source, self._functions)
+        return self._kernel
+
+    def is_like(self, other: FusedKernel) -> bool:
+        """Return whether another kernel has the same text and arguments."""
+        same = len(self._values) == len(other._values) and all(
+            a is b or (isinstance(a, int | float) and a == b) for a, b in zip(self._values, other._values, strict=True)
+        )
+        return same and self.source == other.source and self._functions == other._functions
+
+    def launch(self) -> None:
+        """Launch the kernel."""
+        if self._bound is None:
+            self._bound = self._scope.launches.bind(self.kernel, self._num_envs, self._values)
+        self._bound()
+
+
+def compile_kernel(name: str, source: str, functions: dict[str, Any]) -> wp.Kernel:
+    """Return the kernel of a text, whose lines tracebacks and Warp's code generation can read.
+
+    Args:
+        name: Name of the kernel.
+        source: A function definition of that name.
+        functions: Warp functions and structs that the text names.
+    """
+    filename = f"<treadle kernel {name} {hash(source) & 0xFFFFFFFF:08x}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    namespace: dict[str, Any] = {"wp": wp, "__name__": f"treadle.generated.{name}", **functions}
+    exec(compile(source, filename, "exec"), namespace)
+    return wp.kernel(namespace[name], module="unique", enable_backward=False)
+
+
+def type_name(dtype: Any, namespace: dict[str, Any]) -> str:
+    """Return the name of a Warp type in generated text, and put a type of no public name into its namespace."""
+    name = str(getattr(dtype, "__name__", dtype))
+    if dtype in (int, float, bool, wp.int32, wp.float32):
+        return name.removesuffix("32")
+    if getattr(wp, name, None) is dtype:
+        return f"wp.{name}"
+    if (shape := getattr(dtype, "_shape_", None)) is not None:
+        name = ("vec" if len(shape) == 1 else "mat") + "x".join(str(size) for size in shape)
+    namespace[name] = dtype
+    return name

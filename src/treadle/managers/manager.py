@@ -1,0 +1,207 @@
+"""What the managers share."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+import torch
+import warp as wp
+
+from treadle.assets.articulation_data import torch_view
+from treadle.errors import ConfigError, UnknownNameError
+from treadle.launch import Stage
+from treadle.managers.cfg import TermCfg
+from treadle.managers.kernel_builder import KernelBuilder
+from treadle.managers.params import DeviceParams
+from treadle.managers.term import Term, as_cfg
+
+__all__ = ["TORCH_CODE", "Manager", "TorchColumns", "iterate_terms"]
+
+C = TypeVar("C", bound=TermCfg)
+
+TORCH_CODE = "torch code with host control"
+"""Why a stage of torch terms is no part of a graph."""
+
+
+class Manager(Generic[C]):
+    """Base of the managers whose terms are functions.
+
+    Terms are held by name, their numbers in device memory, and what torch terms return in a buffer that kernels read.
+
+    Args:
+        cfg: Configurations of the terms by name, as a dictionary or as a dataclass with a field per term.
+        env: The environment.
+    """
+
+    kind: ClassVar[str]
+    """Name of the manager's field in the environment's configuration."""
+    variable: str
+    """Name of the manager in generated kernels."""
+    terms: dict[str, Term]
+    """The terms that :meth:`make` made."""
+
+    def __init__(self, cfg: Any, env: Any):
+        self.env = env
+        self.variable = getattr(self, "variable", self.kind)
+        self.scope = env.scope.child(self.kind)
+        self.params = DeviceParams(f"{self.variable}_params", env.device)
+        self.torch_columns: TorchColumns | None = None
+        self._cfg: dict[str, C] = {name: as_cfg(term) for name, term in iterate_terms(cfg)}
+
+    def make(self) -> None:
+        """Make the terms from their configurations, with new device memory.
+
+        Raises:
+            ConfigError: Terms can't be made; the problems of all are reported together.
+        """
+        self.params = DeviceParams(f"{self.variable}_params", self.env.device)
+        self.terms, problems = {}, []
+        for name, cfg in self._cfg.items():
+            try:
+                self.terms[name] = self._make_term(name, cfg)
+            except ConfigError as error:
+                problems.append(str(error))
+        if problems:
+            raise ConfigError.from_problems(problems)
+        self._make_columns({name: 1 for name, term in self.terms.items() if not term.uses_warp})
+
+    @property
+    def active_terms(self) -> list[str]:
+        """Names of the terms, in order."""
+        return list(self._cfg)
+
+    def get_term_cfg(self, name: str) -> C:
+        """Return a copy of a term's configuration, for :meth:`set_term_cfg`.
+
+        Raises:
+            UnknownNameError: There is no such term.
+        """
+        return as_cfg(self._find(self._cfg, name))
+
+    def set_term_cfg(self, name: str, cfg: C) -> None:
+        """Change a term while the environment runs.
+
+        Numbers go to device memory, and no graph is captured again for them. Another function, selection or constant is
+        compiled in: this manager's kernels are made anew, and its graphs are captured again, once. What is equal to
+        what was there changes nothing.
+
+        Raises:
+            UnknownNameError: There is no such term.
+            ConfigError: A value is not allowed.
+        """
+        term: Term = self._find(self.terms, name)
+        if problems := list(cfg.problems(f"{self.kind}.{name}")):
+            raise ConfigError.from_problems(problems)
+        cfg = as_cfg(cfg)
+        old, self._cfg[name] = self._cfg[name], cfg
+        if self._is_compiled_change(name, old, cfg) | term.update(cfg):
+            try:
+                self.env.rebuild(self, f"{self.kind}.{name} changed")
+            except ConfigError:
+                self._cfg[name] = old
+                self.make()
+                raise
+
+    def stages(self) -> list[Stage]:
+        """Return the stage of the terms that are computed in torch, empty where there are none."""
+        if all(term.uses_warp for term in self.terms.values()):
+            return []
+        return [Stage(f"{self.kind} in torch", self._compute_torch, TORCH_CODE)]
+
+    def write_reset(self, builder: KernelBuilder) -> None:
+        """Write the reset of the Warp terms that have a state."""
+        for term in self.terms.values():
+            if term.call is not None and term.call.twin.reset is not None:
+                builder.comment(f"{self.kind}: {term.name}")
+                builder.line(term.call.expression(builder, term.call.twin.reset))
+
+    @property
+    def has_torch_state(self) -> bool:
+        """Whether a term that is computed in torch has a state."""
+        return any(term.is_stateful and not term.uses_warp for term in self.terms.values())
+
+    def reset_torch(self, env_mask: torch.Tensor) -> None:
+        """Reset the terms with a state that are computed in torch."""
+        for term in self.terms.values():
+            if term.instance is not None and not term.uses_warp:
+                term.instance.reset(env_mask)
+
+    def _make_term(self, name: str, cfg: C) -> Term:
+        return Term(name, cfg, self.env, f"{self.kind}.{name}", self.params)
+
+    def _is_compiled_change(self, name: str, old: C, new: C) -> bool:
+        """Set the numbers of a term that are no parameters; return whether something compiled in changed."""
+        return False
+
+    def _compute_torch(self) -> None:
+        """Compute the terms that are computed in torch, into :attr:`torch_columns`."""
+        raise NotImplementedError
+
+    def _find(self, terms: Mapping[str, Any], name: str) -> Any:
+        if name not in terms:
+            raise UnknownNameError(f"term of {self.kind}", name, terms)
+        return terms[name]
+
+    def _make_columns(self, widths: Mapping[str, int]) -> None:
+        """Make the buffer into which the terms that are computed in torch write, with so many columns each."""
+        if widths:
+            self.torch_columns = TorchColumns(widths, self.env.num_envs, self.env.device)
+
+    def _torch_column(self, builder: KernelBuilder, name: str, offset: str = "") -> str:
+        """Return the text that reads the column of a term that is computed in torch."""
+        assert self.torch_columns is not None
+        column = self.torch_columns.first[name]
+        return f"{builder.argument(f'torch_{self.variable}', self.torch_columns.array)}[env, {column}{offset}]"
+
+
+class TorchColumns:
+    """A buffer with some columns for each term that is computed in torch.
+
+    Args:
+        widths: Number of columns of each term.
+        num_envs: Number of rows.
+        device: Device of the buffer.
+    """
+
+    def __init__(self, widths: Mapping[str, int], num_envs: int, device: wp.DeviceLike):
+        self.first = {name: sum(list(widths.values())[:index]) for index, name in enumerate(widths)}
+        self.array = wp.zeros((num_envs, max(sum(widths.values()), 1)), dtype=float, device=device)
+        view = torch_view(self.array)
+        self._views = {name: view[:, first : first + widths[name]] for name, first in self.first.items()}
+
+    def write(self, term: Term, value: Any, allowed: str, dtypes: Sequence[torch.dtype] = ()) -> None:
+        """Write what a term returned into its columns.
+
+        Raises:
+            ConfigError: It is no tensor of the right shape and type.
+        """
+        view = self._views[term.name]
+        shape = tuple(view.shape)
+        fits = isinstance(value, torch.Tensor) and tuple(value.shape) in (shape, shape[:1] if shape[1] == 1 else shape)
+        if not fits or (dtypes and value.dtype not in dtypes):
+            raise ConfigError(f"{term.where} returned {describe(value)}; allowed: {allowed}")
+        view.copy_(value if value.dim() == 2 else value[:, None])
+
+
+def describe(value: Any) -> str:
+    """Say what a term returned."""
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {tuple(value.shape)} and type {value.dtype}"
+    return f"a {type(value).__name__}"
+
+
+def iterate_terms(terms: Any) -> Iterable[tuple[str, Any]]:
+    """Yield name and configuration of each term, of a dictionary or of a dataclass with a field per term.
+
+    Terms that are ``None`` are left out.
+    """
+    if terms is None:
+        return []
+    pairs = (
+        terms.items()
+        if isinstance(terms, Mapping)
+        else [(f.name, getattr(terms, f.name)) for f in dataclasses.fields(terms)]
+    )
+    return [(name, term) for name, term in pairs if term is not None]

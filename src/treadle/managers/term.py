@@ -1,0 +1,145 @@
+"""One term of a manager: its torch form, its Warp form, and which of them is used."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from treadle.errors import ConfigError
+from treadle.managers.cfg import TermCfg
+from treadle.managers.params import DeviceParams
+from treadle.managers.scene_entity import SceneEntityCfg
+from treadle.managers.twins import WarpTwin, find_twin
+from treadle.managers.warp_call import WarpCall
+
+__all__ = ["Term", "as_cfg", "merged_params"]
+
+C = TypeVar("C", bound=TermCfg)
+
+
+class Term:
+    """A term that is made: parameters merged with the defaults and resolved, class terms instantiated.
+
+    Args:
+        name: Name of the term.
+        cfg: Its configuration.
+        env: The environment.
+        where: Path of ``cfg`` in the configuration, for errors.
+        params: Device memory of the manager.
+        skip: Leading parameters of the torch form that are no parameters of the term.
+
+    Raises:
+        ConfigError: A parameter does not exist or is missing, or an entity, a joint or a body is not found.
+    """
+
+    def __init__(
+        self, name: str, cfg: TermCfg, env: Any, where: str, params: DeviceParams, skip: tuple[str, ...] = ("env",)
+    ):
+        self.name = name
+        self.cfg = cfg
+        self.where = where
+        self.env = env
+        self.twin: WarpTwin | None = cfg.twin if cfg.twin is not None else find_twin(cfg.func)
+        self.params = _resolve(merged_params(cfg, where, skip), env, where)
+        self.instance = cfg.func(cfg, env) if isinstance(cfg.func, type) else None
+        self.uses_warp = env.task_frontend == "warp" and self.twin is not None
+        self.call: WarpCall | None = None
+        if self.uses_warp:
+            assert self.twin is not None
+            self.call = WarpCall(self.twin, self.params, env, where, params, name, self.instance)
+
+    @property
+    def is_stateful(self) -> bool:
+        """Whether the term has a state that a reset clears."""
+        return self.instance is not None
+
+    def torch(self, *leading: Any) -> Any:
+        """Compute the torch form."""
+        func = self.cfg.func if self.instance is None else self.instance
+        return func(self.env, *leading, **self.params)
+
+    def update(self, cfg: TermCfg) -> bool:
+        """Take the parameters of another configuration. Numbers go to device memory.
+
+        Returns:
+            Whether the term has to be made anew, because something changed that is compiled in.
+        """
+        if cfg.func is not self.cfg.func or cfg.twin is not self.cfg.twin:
+            return True
+        changed = {
+            key: value for key, value in cfg.params.items() if not _same(value, self.cfg.params.get(key, _MISSING))
+        }
+        if set(self.cfg.params) - set(cfg.params) or any(isinstance(v, SceneEntityCfg) for v in changed.values()):
+            return True
+        if self.call is not None and not all(self.call.set(key, value) for key, value in changed.items()):
+            return True
+        self.params.update(changed)
+        self.cfg = cfg
+        return False
+
+
+class _Missing:
+    pass
+
+
+_MISSING = _Missing()
+
+
+def merged_params(cfg: TermCfg, where: str, skip: tuple[str, ...]) -> dict[str, Any]:
+    """Return the parameters of a term: those of the configuration, and the defaults of the signature.
+
+    Raises:
+        ConfigError: A parameter does not exist, or one without default is missing; all are reported together.
+    """
+    func: Any = cfg.func
+    if isinstance(func, type):
+        func = func.__call__
+        skip = ("self", *skip)
+    try:
+        signature = inspect.signature(func).parameters
+    except (TypeError, ValueError):
+        return dict(cfg.params)
+    if isinstance(find_twin(cfg.func), WarpTwin) and find_twin(cfg.func).func is cfg.func:  # type: ignore[union-attr]
+        return dict(cfg.params)
+    return _merge(signature, cfg.params, where, skip)
+
+
+def _merge(
+    signature: Mapping[str, inspect.Parameter], given: Mapping[str, Any], where: str, skip: tuple[str, ...]
+) -> dict[str, Any]:
+    names = [name for name in signature if name not in skip and name not in ("env_mask", "env_ids")]
+    open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in signature.values())
+    names = [name for name in names if signature[name].kind is not inspect.Parameter.VAR_KEYWORD]
+    problems = [
+        f"{where}.params[{name!r}] is no parameter of the term; allowed: {', '.join(names) or 'none'}"
+        for name in given
+        if name not in names and not open_ended
+    ]
+    empty = inspect.Parameter.empty
+    problems += [
+        f"{where}.params lacks {name!r}, which has no default"
+        for name in names
+        if name not in given and signature[name].default is empty
+    ]
+    if problems:
+        raise ConfigError.from_problems(problems)
+    defaults = {name: signature[name].default for name in names if signature[name].default is not empty}
+    return {**defaults, **given}
+
+
+def _resolve(params: dict[str, Any], env: Any, where: str) -> dict[str, Any]:
+    return {
+        name: value.resolve(env.scene, f"{where}.params[{name!r}]") if isinstance(value, SceneEntityCfg) else value
+        for name, value in params.items()
+    }
+
+
+def _same(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and (a is b or bool(a == b))
+
+
+def as_cfg(term: C) -> C:
+    """Return a copy of a term's configuration that may be changed."""
+    return copy.deepcopy(term)

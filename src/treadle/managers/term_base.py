@@ -1,0 +1,39 @@
+"""Base class of the terms that have a state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+    from treadle.managers.cfg import TermCfg
+
+__all__ = ["ManagerTermBase"]
+
+
+class ManagerTermBase:
+    """A term that is a class: made once per term, called at each step, reset with a mask.
+
+    Buffers are Warp arrays in attributes, which the Warp form takes as arguments of the same names, and whose torch
+    views the torch form uses. Two terms of the same class have buffers of their own.
+
+    Args:
+        cfg: Configuration of the term.
+        env: The environment.
+    """
+
+    def __init__(self, cfg: TermCfg, env: Any):
+        self.cfg = cfg
+        self.env = env
+
+    def reset(self, env_mask: torch.Tensor) -> None:
+        """Restart the state in the masked environments, after their new state was written.
+
+        Args:
+            env_mask: bool, shape (num_envs,).
+        """
+
+    def __call__(self, env: Any, *args: Any, **params: Any) -> Any:
+        """Compute the term."""
+        raise NotImplementedError

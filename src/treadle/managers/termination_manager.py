@@ -1,0 +1,77 @@
+"""Terminations."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+import warp as wp
+
+from treadle.assets.articulation_data import torch_view
+from treadle.errors import ConfigError
+from treadle.managers.cfg import TerminationTermCfg
+from treadle.managers.kernel_builder import KernelBuilder
+from treadle.managers.manager import Manager
+from treadle.managers.term import Term
+from treadle.managers.twins import return_type_of
+
+__all__ = ["TerminationManager"]
+
+
+class TerminationManager(Manager[TerminationTermCfg]):
+    """Decides which episodes end, in a terminal state or because they are cut short. An episode never does both."""
+
+    kind: ClassVar[str] = "terminations"
+
+    def __init__(self, cfg: Any, env: Any):
+        super().__init__(cfg, env)
+        self.values = wp.zeros((env.num_envs, max(len(self._cfg), 1)), dtype=wp.bool, device=env.device)
+        """Which terms hold, bool, shape (num_envs, num_terms)."""
+        view = torch_view(self.values)
+        self._views = {name: view[:, index] for index, name in enumerate(self._cfg)}
+
+    def get_term(self, name: str) -> torch.Tensor:
+        """Return whether a term holds, bool, shape (num_envs,).
+
+        Raises:
+            UnknownNameError: There is no such term.
+        """
+        return self._find(self._views, name)
+
+    def write(self, builder: KernelBuilder) -> None:
+        """Write the terms of one environment, and the flags that follow from them."""
+        state = builder.argument("state", self.env.state)
+        builder.comment("terms")
+        builder.line(f"is_terminal = bool({state}.non_finite[env])")
+        builder.line("is_time_out = bool(False)")
+        for index, (name, term) in enumerate(self.terms.items()):
+            builder.comment(name)
+            builder.line(f"holds = {self._value(builder, term)}")
+            builder.line(f"{state}.termination_terms[env, {index}] = holds")
+            flag = "is_time_out" if self._cfg[name].time_out else "is_terminal"
+            builder.line(f"{flag} = {flag} or holds")
+        builder.comment("flags, which exclude each other")
+        builder.line(f"{state}.terminated[env] = is_terminal")
+        builder.line(f"{state}.truncated[env] = is_time_out and not is_terminal")
+        builder.line(f"{state}.reset_mask[env] = is_time_out or is_terminal")
+
+    def _value(self, builder: KernelBuilder, term: Term) -> str:
+        if term.call is None:
+            return f"{self._torch_column(builder, term.name)} != 0.0"
+        return term.call.expression(builder)
+
+    def _make_term(self, name: str, cfg: TerminationTermCfg) -> Term:
+        term = super()._make_term(name, cfg)
+        if term.call is not None and (kind := return_type_of(term.call.twin.func)) is not bool:
+            raise ConfigError(f"{term.where}: the Warp form returns {kind}; allowed: bool")
+        return term
+
+    def _is_compiled_change(self, name: str, old: TerminationTermCfg, new: TerminationTermCfg) -> bool:
+        return old.time_out != new.time_out
+
+    def _compute_torch(self) -> None:
+        assert self.torch_columns is not None
+        allowed = f"a tensor of shape ({self.env.num_envs},) and type torch.bool"
+        for term in self.terms.values():
+            if not term.uses_warp:
+                self.torch_columns.write(term, term.torch(), allowed, (torch.bool,))

@@ -1,0 +1,243 @@
+"""Calling the Warp form of a term in a generated kernel: what each argument is, and where it comes from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from treadle.assets.names import values_by_name
+from treadle.errors import ConfigError
+from treadle.managers.kernel_builder import KernelBuilder
+from treadle.managers.params import DeviceParams
+from treadle.managers.scene_entity import SceneEntityCfg
+from treadle.managers.twins import WarpTwin, arguments_of
+
+__all__ = ["WarpCall"]
+
+_GIVEN = ("env", "out")
+"""Arguments that the generated kernel itself provides."""
+
+
+class WarpCall:
+    """The arguments of a term's Warp functions, found once.
+
+    Args:
+        twin: The Warp form.
+        params: Parameters of the term, resolved.
+        env: The environment.
+        where: Path of the term's configuration, for errors.
+        device_params: Device memory for numbers.
+        name: Name of the term, for names in the kernel.
+        instance: The term itself where it is a class, whose attributes are arguments.
+        given: Arguments, beside ``env`` and ``out``, that the kernel provides.
+
+    Raises:
+        ConfigError: An argument is nowhere to be found, or has a value of another type; or the Warp form does not take
+            a parameter that is set. All are reported together.
+    """
+
+    def __init__(
+        self,
+        twin: WarpTwin,
+        params: Mapping[str, Any],
+        env: Any,
+        where: str,
+        device_params: DeviceParams,
+        name: str,
+        instance: Any = None,
+        given: tuple[str, ...] = (),
+    ):
+        self.twin = twin
+        self._params = params
+        self._env = env
+        self._where = where
+        self._device_params = device_params
+        self._name = name
+        self._instance = instance
+        self._given = {*_GIVEN, *given}
+        self._extra = dict(twin.extra(env, params)) if twin.extra is not None else {}
+        self._values: dict[str, Any] = {}
+        self._numbers: dict[str, tuple[int, Any]] = {}
+        problems = [*self._find_all()]
+        if problems:
+            raise ConfigError.from_problems(problems)
+
+    def expression(self, builder: KernelBuilder, func: wp.Function | None = None, **given: str) -> str:
+        """Return the call as text.
+
+        Args:
+            builder: The kernel that will hold it.
+            func: Which of the twin's functions; ``None`` for the main one.
+            **given: Text of arguments that the kernel provides, such as ``out``.
+        """
+        func = self.twin.func if func is None else func
+        given = {"env": "env", **given}
+        arguments = [
+            given[name] if name in given else self._text(builder, name, annotation)
+            for name, annotation in arguments_of(func).items()
+        ]
+        return f"{builder.function(func)}({', '.join(arguments)})"
+
+    def set(self, name: str, value: Any) -> bool:
+        """Change a parameter in device memory; return ``False`` where it is compiled in."""
+        if name in self._numbers:
+            start, annotation = self._numbers[name]
+            self._device_params.set(start, self._as_numbers(name, value, annotation))
+            return True
+        current = self._values.get(name)
+        if isinstance(current, wp.array) and name in self._params and not isinstance(value, SceneEntityCfg):
+            current.assign(self._per_joint(name, value))
+            return True
+        return False
+
+    def _find_all(self) -> list[str]:
+        problems: list[str] = []
+        wanted: dict[str, Any] = {}
+        for func in self.twin.functions().values():
+            wanted |= {k: v for k, v in arguments_of(func).items() if k not in self._given}
+        for name, annotation in wanted.items():
+            try:
+                self._find(name, annotation)
+            except ConfigError as error:
+                problems.append(str(error))
+        return problems + self._unused(wanted)
+
+    def _find(self, name: str, annotation: Any) -> None:
+        if name in self._extra:
+            self._values[name] = self._extra[name]
+        elif self._instance is not None and hasattr(self._instance, name):
+            self._values[name] = getattr(self._instance, name)
+        elif _is_struct(annotation):
+            self._values[name] = self._state_of(name, annotation)
+        elif name.endswith(("joint_ids", "body_ids")):
+            self._values[name] = self._ids_of(name)
+        elif name not in self._params:
+            raise ConfigError(
+                f"{self._where}: the Warp form takes {name!r}, which is no parameter of the term; "
+                f"allowed: {', '.join(self._params) or 'none'}"
+            )
+        elif isinstance(annotation, wp.array):
+            self._values[name] = wp.array(
+                self._per_joint(name, self._params[name]), dtype=annotation.dtype, device=self._env.device
+            )
+        elif annotation in (int, bool, wp.int32, wp.bool):
+            self._values[name] = self._constant(name)
+        else:
+            numbers = self._as_numbers(name, self._params[name], annotation)
+            self._numbers[name] = self._device_params.add(numbers), annotation
+
+    def _state_of(self, name: str, annotation: Any) -> Any:
+        if annotation is self._env.state_struct:
+            return self._env.state
+        for suffix, find in (("_cfg", self._entity_state), ("_name", self._named_state)):
+            if (value := self._params.get(f"{name}{suffix}")) is not None:
+                state = find(value)
+                if state._cls is not annotation:
+                    raise ConfigError(
+                        f"{self._where}: the Warp form takes a {annotation.key} as {name!r}, and "
+                        f"{self._params[name + suffix]} gives a {state._cls.key}"
+                    )
+                return state
+        raise ConfigError(f"{self._where}: the Warp form takes {name!r}, and there is no parameter {name}_cfg")
+
+    def _entity_state(self, cfg: SceneEntityCfg) -> Any:
+        assert cfg.resolved is not None
+        return cfg.resolved.entity.state
+
+    def _named_state(self, name: str) -> Any:
+        return self._env.command_manager.get_term(name).state
+
+    def _ids_of(self, name: str) -> wp.array:
+        prefix, kind = name.removesuffix("joint_ids"), "joint_ids"
+        if name.endswith("body_ids"):
+            prefix, kind = name.removesuffix("body_ids"), "body_ids"
+        owner = f"{prefix or 'asset_'}cfg"
+        cfg = self._params.get(owner)
+        if not isinstance(cfg, SceneEntityCfg) or cfg.resolved is None:
+            raise ConfigError(f"{self._where}: the Warp form takes {name!r}, and there is no parameter {owner!r}")
+        return getattr(cfg.resolved, kind)
+
+    def _constant(self, name: str) -> int | bool:
+        value = self._params[name]
+        if not isinstance(value, int):
+            raise ConfigError(f"{self._where}.params[{name!r}] is {value!r}; allowed: a whole number")
+        return value
+
+    def _converted(self, name: str, value: Any) -> Any:
+        convert = self.twin.converts.get(name)
+        return value if convert is None else convert(value)
+
+    def _as_numbers(self, name: str, value: Any, annotation: Any) -> Sequence[float]:
+        shape = getattr(annotation, "_shape_", (1,))
+        converted = self._converted(name, value)
+        try:
+            numbers = np.asarray(converted, dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError):
+            numbers = np.zeros(0)
+        if len(numbers) != math.prod(shape):
+            many = "a number" if shape == (1,) else f"{math.prod(shape)} numbers"
+            raise ConfigError(f"{self._where}.params[{name!r}] is {value!r}; allowed: {many}")
+        return [float(number) for number in numbers]
+
+    def _per_joint(self, name: str, value: Any) -> np.ndarray:
+        value = self._converted(name, value)
+        cfg = self._params.get("asset_cfg")
+        joints = cfg.resolved.joint_names if isinstance(cfg, SceneEntityCfg) and cfg.resolved is not None else ()
+        where = f"{self._where}.params[{name!r}]"
+        if isinstance(value, Mapping):
+            return np.asarray(values_by_name(value, joints, where), dtype=np.float32)
+        if isinstance(value, int | float):
+            return np.full(max(len(joints), 1), value, dtype=np.float32)
+        return np.asarray(value)
+
+    def _unused(self, wanted: Mapping[str, Any]) -> list[str]:
+        problems = []
+        for name, value in self._params.items():
+            if name in self.twin.consumes or name in wanted:
+                continue
+            stem = name.removesuffix("_cfg").removesuffix("_name")
+            if name != stem and (stem in wanted or f"{stem}_body_ids" in wanted or f"{stem}_joint_ids" in wanted):
+                problems += self._unused_selection(name, stem, value, wanted)
+            elif isinstance(value, SceneEntityCfg) and (stem == "asset" and {"joint_ids", "body_ids"} & set(wanted)):
+                continue
+            elif not (isinstance(value, SceneEntityCfg) and self._instance is not None):
+                problems.append(f"{self._where}.params[{name!r}] is {value!r}, which the Warp form does not take")
+        return problems
+
+    def _unused_selection(self, name: str, stem: str, value: Any, wanted: Mapping[str, Any]) -> list[str]:
+        if not isinstance(value, SceneEntityCfg) or self._instance is not None:
+            return []
+        prefix = "" if stem == "asset" else f"{stem}_"
+        return [
+            f"{self._where}.params[{name!r}].{kind}_names is {selected!r}, which the Warp form does not take"
+            for kind in ("joint", "body")
+            if (selected := getattr(value, f"{kind}_names")) is not None and f"{prefix}{kind}_ids" not in wanted
+        ]
+
+    def _text(self, builder: KernelBuilder, name: str, annotation: Any) -> str:
+        if name in self._numbers:
+            start, annotation = self._numbers[name]
+            array = builder.params(self._device_params)
+            count = math.prod(getattr(annotation, "_shape_", (1,)))
+            entries = [f"{array}[{start + i}]" for i in range(count)]
+            return entries[0] if count == 1 else f"{builder.type(annotation)}({', '.join(entries)})"
+        value = self._values[name]
+        if isinstance(value, bool | int | float):
+            return repr(value)
+        if _is_struct(annotation) and name not in self._extra:
+            return builder.argument(self._struct_name(name), value)
+        return builder.argument(f"{self._name}_{name}", value)
+
+    def _struct_name(self, name: str) -> str:
+        cfg = self._params.get(f"{name}_cfg")
+        if isinstance(cfg, SceneEntityCfg):
+            return cfg.name
+        return str(self._params.get(f"{name}_name", "state"))
+
+
+def _is_struct(annotation: Any) -> bool:
+    return isinstance(annotation, wp.types.Struct) if hasattr(wp.types, "Struct") else hasattr(annotation, "cls")

@@ -1,0 +1,7 @@
+"""The term library: what tasks are made of, each in torch and in Warp."""
+
+from treadle.mdp.actions import *  # noqa: F403
+from treadle.mdp.events import *  # noqa: F403
+from treadle.mdp.observations import *  # noqa: F403
+from treadle.mdp.rewards import *  # noqa: F403
+from treadle.mdp.terminations import *  # noqa: F403
