@@ -129,3 +129,23 @@ def test_arguments_that_the_function_makes_itself_are_compared_by_what_they_refe
     bound = scope.launches.bind(support.generic, N, [x, 3], [out])
     for _ in range(5):
         scope.graphs.run("generic", bound)
+
+
+def test_a_look_at_a_function_that_sets_what_it_launches_does_not_outdate_its_graph(device):
+    scope, x, out, expected = support.scope(device, "debug"), buffer(device), zeros(device), zeros(device)
+    bound, gain = scope.launches.bind(support.add, N, [x, 1.0], [out]), SimpleNamespace(value=2.0)
+
+    def stage():
+        bound.set("s", gain.value)
+        bound()
+
+    for _ in range(140):
+        scope.graphs.run("s", stage)
+        wp.launch(support.add, N, [x, 2.0, expected], device=device)
+    assert same_bits(out, expected)
+    assert scope.graphs.reason("s") is None
+    assert scope.stats.graph_total("captures") == 1
+    gain.value = 3.0
+    with pytest.raises(StaleArgumentError, match=r"argument 's' .*recorded 2\.0 .* received 3\.0"):
+        for _ in range(64):
+            scope.graphs.run("s", stage)

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import warp as wp
 
 from treadle.launch import LaunchError, Stage
+from treadle.launch import inputs as inputs_module
 
 from . import support
 from .support import N, buffer, zeros
@@ -39,6 +41,8 @@ INPUTS = {
     "list in dataclass": (Config(), lambda box: box.more.append(7.0)),
     "string": ({"v": "one"}, set_item),
     "enum": ({"v": Color.RED}, lambda box: box.update(v=Color.BLUE)),
+    "numpy": ({"v": np.array([1.0, 2.0])}, lambda box: box["v"].__setitem__(1, 7.0)),
+    "numpy in place": ([np.zeros((2, 2))], lambda box: box[0].fill(7.0)),
     "class": ({"v": int}, lambda box: box.update(v=float)),
 }
 
@@ -114,3 +118,107 @@ def test_an_input_that_cannot_be_compared_is_refused(device):
         run([looped])
     run([1.0])
     assert scope.stats.graph_total("captures") == 1
+
+
+def test_arrays_of_numpy_are_inputs_by_content(device):
+    """On the host there is nothing that a graph reads: what is declared is what Python makes of it."""
+    scope, x, out, gain = support.scope(device), buffer(device), zeros(device), np.array([1.0])
+
+    def stage():
+        scope.launches.launch(support.add, N, [x, float(gain[0])], [out])
+
+    for value in (1.0, 1.0, 1.0, 100.0, 100.0):
+        gain[0] = value
+        scope.graphs.run("s", stage, inputs=lambda: [gain.copy()])
+    scope.graphs.run("s", stage, inputs=[gain])
+    expected = zeros(device)
+    for value in (1.0, 1.0, 1.0, 100.0, 100.0, 100.0):
+        wp.launch(support.add, N, [x, value, expected], device=device)
+    assert support.same_bits(out, expected)
+    assert scope.stats.graph_total("captures") == 2
+
+
+@pytest.fixture
+def signatures(monkeypatch):
+    """Count the signatures that are computed."""
+    taken = []
+    original = inputs_module.input_signature
+    monkeypatch.setattr(
+        inputs_module, "input_signature", lambda value, depth=0: taken.append(value) or original(value, depth)
+    )
+    return taken
+
+
+def test_the_same_arrays_are_told_without_a_signature(device, signatures):
+    scope, out = support.scope(device), zeros(device)
+    inputs = [buffer(device) for _ in range(10)] + ["name", 1.0, None, support.add, (1, 2)]
+
+    def run():
+        scope.graphs.run("s", stage, inputs=lambda: inputs)
+
+    def stage():
+        scope.launches.launch(support.add, N, [inputs[0], 1.0], [out])
+
+    for _ in range(2):
+        run()
+    signatures.clear()
+    for _ in range(5):
+        run()
+    assert signatures == []
+    inputs[1:2] = [buffer(device)]
+    run()
+    assert scope.stats.graph_total("captures") == 2
+    inputs[0].requires_grad = True  # another pointer in the same object
+    run()
+    assert scope.stats.graph_total("captures") == 3
+    signatures.clear()
+    inputs[11] = float("1.0")
+    run()
+    assert len(signatures) <= 1
+    assert scope.stats.graph_total("captures") == 3
+
+
+def test_inputs_that_take_turns_are_captured_once_each(device):
+    scope, out, expected = support.scope(device, mode="graph"), zeros(device), zeros(device)
+    states = [buffer(device, 10.0 * i) for i in range(3)]
+
+    def stage():
+        scope.launches.launch(support.add, N, [states[0], 1.0], [out], dynamic="x")
+
+    for _ in range(30):
+        scope.graphs.run("s", stage, inputs=lambda: [states[0]])
+        wp.launch(support.add, N, [states[0], 1.0, expected], device=device)
+        states.append(states.pop(0))
+    assert support.same_bits(out, expected)
+    assert scope.graphs.reason("s") is None
+    assert scope.stats.graph_total("captures") <= 6
+    assert {pointer.address for pointer in scope.pointers()} >= {state.ptr for state in states}
+
+
+def test_graphs_are_kept_only_where_inputs_come_back(device):
+    scope, out = support.scope(device), zeros(device)
+    gain = SimpleNamespace(value=0.0)
+
+    def run(value, calls):
+        gain.value = value
+        for _ in range(calls):
+            scope.graphs.run("s", stage, inputs=lambda: [value])
+
+    def stage():
+        scope.launches.launch(support.add, N, [buffers[gain.value], 1.0], [out], dynamic="x")
+
+    def alive():
+        return len({pointer.address for pointer in scope.graphs.pointers()} - {out.ptr})
+
+    buffers = {float(i): buffer(device) for i in range(20)}
+    for value in (0.0, 1.0, 2.0):
+        run(value, 12)
+        assert alive() == 1
+    run(0.0, 12)  # back again
+    assert alive() == 2
+    for value in range(3, 12):
+        run(float(value), 12)
+        assert alive() <= 4
+    assert alive() == 1
+    scope.invalidate("done")
+    assert alive() == 0

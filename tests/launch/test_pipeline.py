@@ -129,9 +129,9 @@ def test_a_failure_without_a_culprit_is_found_by_trying_alone(device, monkeypatc
     program.stage = stage
     run = program.scope.graphs._capture
 
-    def capture(entry, fn):
+    def capture(entry, fn, inputs):
         ran.clear()
-        return run(entry, fn)
+        return run(entry, fn, inputs)
 
     monkeypatch.setattr(wp, "capture_end", failing_end)
     monkeypatch.setattr(program.scope.graphs, "_capture", capture)

@@ -13,6 +13,7 @@ import warp as wp
 
 from treadle.launch.dims import Dim, extents
 from treadle.launch.errors import StaleArgumentError
+from treadle.launch.inputs import Inputs, KnownInputs, read_inputs
 from treadle.launch.modules import LoadedModule
 from treadle.launch.pointers import CachedPointer, captured_pointers
 from treadle.launch.signature import ArgumentSignature, is_constant, is_struct, leaves
@@ -63,10 +64,13 @@ class CapturedLaunches:
 
     Args:
         probing: Whether the capture is thrown away: launch caches then only note what they are called with.
+        held: What the graph holds that such a capture is compared with. What the function replaces on purpose
+            meanwhile, it replaced in the capture of that graph as well.
     """
 
-    def __init__(self, *, probing: bool = False) -> None:
+    def __init__(self, *, probing: bool = False, held: CapturedLaunches | None = None) -> None:
         self.probing = probing
+        self.held = held
         self.outdated = False
         """Whether an owner replaced, on purpose, something that the graph has baked in."""
         self._launches: list[_CapturedLaunch] = []
@@ -74,6 +78,8 @@ class CapturedLaunches:
         self._sources: set[object] = set()
         self._modules: list[LoadedModule] = []
         self._changeable: dict[int, tuple[Any, Any, object]] = {}
+        self._inputs: list[Inputs] = []
+        self._known_inputs: list[KnownInputs] = []
 
     def note(
         self,
@@ -108,6 +114,37 @@ class CapturedLaunches:
             for value, declared in pairs:
                 if type(value) is not wp.array and not is_constant(value):
                     self._changeable[id(value)] = (value, declared, _fingerprint(value, declared))
+
+    def add_inputs(self, inputs: Inputs) -> None:
+        """Remember what a run inside the captured function declares: the graph depends on it."""
+        if callable(inputs) or len(inputs):
+            self._inputs.append(inputs)
+
+    def seal_inputs(self) -> None:
+        """Remember the inputs of the runs inside as they are after the capture, which is how they are looked at later.
+
+        Raises:
+            LaunchError: One of them can't be compared.
+        """
+        self._known_inputs = [KnownInputs(read_inputs(inputs)) for inputs in self._inputs]
+
+    @property
+    def inputs_changed(self) -> bool:
+        """Whether an input of a run inside is another one now."""
+        for known, inputs in zip(self._known_inputs, self._inputs, strict=True):
+            if not known.match(read_inputs(inputs)):
+                return True
+        return False
+
+    @property
+    def inputs_then(self) -> tuple[object, ...]:
+        """Signatures of the inputs of the runs inside, as they were at the capture."""
+        return tuple(known.signature for known in self._known_inputs)
+
+    @property
+    def inputs_now(self) -> tuple[object, ...]:
+        """The same as they are now."""
+        return tuple(KnownInputs(read_inputs(inputs)).signature for inputs in self._inputs)
 
     def depends_on(self, module: LoadedModule) -> None:
         """Remember the code that a launch of the graph runs."""
@@ -199,8 +236,9 @@ class CaptureLog:
         """Mark the graphs that depend on a launch cache or a bound launch: what they have baked in is replaced."""
         if not self._captured:
             return
+        held = None if self.open is None else self.open.held
         for captured in list(self._captured):
-            if captured.uses(source):
+            if captured is not held and captured.uses(source):
                 captured.outdated = True
 
 

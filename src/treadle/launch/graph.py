@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -14,9 +15,9 @@ from treadle.launch.capture import GraphCapturer, explain
 from treadle.launch.captured import CapturedLaunches, CaptureLog
 from treadle.launch.errors import AllocationError, CaptureWarning, LaunchError, StaleArgumentError
 from treadle.launch.exclusive import exclusive_on
-from treadle.launch.graph_entry import GraphEntry
+from treadle.launch.graph_entry import CapturedGraph, GraphEntry
 from treadle.launch.identity import call, function_name
-from treadle.launch.inputs import input_leaves, input_signature, read_inputs
+from treadle.launch.inputs import Inputs, KnownInputs, read_inputs
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
 from treadle.launch.pointers import CachedPointer
 from treadle.launch.stats import GraphStats, LaunchStats
@@ -26,8 +27,6 @@ __all__ = ["GraphCache"]
 
 _MAX_RESTLESS = 8
 """Captures in a row, each launched only a few times, before a key is given up: its inputs never settle."""
-_SETTLED_AFTER = 10
-"""Launches after which a capture has paid for itself."""
 _PROBE_EVERY = 64
 """Launches of a graph between two checks of the ``debug`` contract that its function still does the same."""
 
@@ -79,6 +78,8 @@ class GraphCache:
         self._mode = resolve_mode(mode)
         self._contract = resolve_contract(contract)
         self._runtime = self.device.runtime
+        self._checks = self._contract is LaunchContract.CHECKED
+        self._verifies = self._contract is LaunchContract.DEBUG
         self._wants_graphs = self._mode in (LaunchMode.GRAPH, LaunchMode.AUTO)
         self._entries: dict[Hashable, GraphEntry] = {}
         self.generation = 0
@@ -150,26 +151,20 @@ class GraphCache:
         key: Hashable,
         fn: Callable[[], object],
         *,
-        inputs: Sequence[Any] | Callable[[], Sequence[Any]] = (),
+        inputs: Inputs = (),
         may_allocate: bool = True,
     ) -> str | None:
         """Do as :meth:`run` does; where this very call gave the graph up, return the reason instead of warning."""
         with self.exclusive:
             return self._attempt(key, fn, inputs, may_allocate)
 
-    def _attempt(
-        self,
-        key: Hashable,
-        fn: Callable[[], object],
-        inputs: Sequence[Any] | Callable[[], Sequence[Any]],
-        may_allocate: bool,
-    ) -> str | None:
+    def _attempt(self, key: Hashable, fn: Callable[[], object], inputs: Inputs, may_allocate: bool) -> str | None:
         self.check_open()
         entry = self._entries.get(key) or self._add_entry(key)
         if not entry.stands_for(fn):
             self._refuse(entry, fn)
         if not self.capturing_now:
-            call(fn)
+            self._run_inside(entry, fn, inputs, may_allocate)
             return None
         if entry.stats.reason is not None:
             entry.stats.fallbacks += 1
@@ -181,14 +176,26 @@ class GraphCache:
             entry.stats.warmups += 1
             return None
         values = read_inputs(inputs)
-        signatures = tuple(map(input_signature, values)) if values else ()
-        if entry.graph is not None and not self._outdated(entry, signatures):
-            if self._contract is LaunchContract.DEBUG and entry.launched % _PROBE_EVERY == 1:
-                self._probe(entry, fn)
-            self._launch(entry)
+        current = entry.current
+        if current is None or self._outdated(current, values):
+            current = None if not entry.others else entry.recall(values, unmoved=self._checks)
+        if current is not None:
+            if self._verifies and current.launched % _PROBE_EVERY == 1:
+                self._probe(entry, current, fn)
+            self._launch(entry, current)
             return None
         entry.may_allocate = may_allocate
-        return self._renew(entry, fn, values, signatures)
+        return self._renew(entry, fn, KnownInputs(values))
+
+    def _run_inside(self, entry: GraphEntry, fn: Callable[[], object], inputs: Inputs, may_allocate: bool) -> None:
+        """Run a function without a graph of its own. What it declares is declared of the capture that it is part of."""
+        log = self.captures.open
+        if log is None or not self.device.is_capturing:
+            call(fn)
+            return
+        log.add_inputs(inputs)
+        with self._watching_allocations(entry.stats.key, may_allocate):
+            call(fn)
 
     def _refuse(self, entry: GraphEntry, fn: Callable[[], object]) -> NoReturn:
         key, name = entry.stats.key, function_name(fn)
@@ -206,14 +213,14 @@ class GraphCache:
     def give_up(self, key: Hashable, reason: str) -> None:
         """Run the function of a key without a graph from now on."""
         entry = self._entries.get(key) or self._add_entry(key)
-        self._drop([entry])
+        self._destroy(entry.forget_graphs())
         entry.stats.reason = reason
 
     def forget(self, key: Hashable) -> None:
         """Drop a key that is not used any more, with its statistics."""
         entry = self._entries.pop(key, None)
         if entry is not None:
-            self._drop([entry])
+            self._destroy(entry.forget_graphs())
             del self.stats.graphs[key]
 
     def has_graph(self, key: Hashable) -> bool:
@@ -235,7 +242,7 @@ class GraphCache:
         The next call of each key runs without a graph. A key that was given up gets another chance.
         """
         self.generation += 1
-        self._drop([entry for entry in self._entries.values() if entry.graph is not None])
+        self._destroy([graph for entry in self._entries.values() for graph in entry.forget_graphs()])
         for entry in self._entries.values():
             entry.warm = False
             entry.restless = 0
@@ -253,9 +260,7 @@ class GraphCache:
 
     def drop_outdated(self) -> None:
         """Drop the graphs that depend on what is being replaced. They are captured again at their next call."""
-        self._drop(
-            [entry for entry in self._entries.values() if entry.launches is not None and entry.launches.outdated]
-        )
+        self._destroy([graph for entry in self._entries.values() for graph in entry.forget_outdated()])
 
     def _add_entry(self, key: Hashable) -> GraphEntry:
         stats = self.stats.graphs[key] = GraphStats(key=key, owner=self.name)
@@ -264,86 +269,80 @@ class GraphCache:
 
     @property
     def capturing_now(self) -> bool:
-        """Whether a function that is run now may be captured: no tape, no other capture."""
-        return self.capturing_allowed and self._runtime.tape is None and not self.device.is_capturing
+        """Whether a function that is run now may be captured: no tape, no other capture, nobody who watches it run."""
+        if self.captures.open is not None or self._runtime.tape is not None or not self.capturing_allowed:
+            return False
+        return not self.device.is_capturing
 
-    def _outdated(self, entry: GraphEntry, signatures: tuple[object, ...]) -> bool:
-        assert entry.launches is not None
-        if entry.launches.outdated or signatures != entry.inputs or entry.launches.reloaded:
+    def _outdated(self, current: CapturedGraph, values: list[Any]) -> bool:
+        if current.outdated or not current.takes(values):
             return True
-        return self._contract is LaunchContract.CHECKED and entry.launches.moved()
+        return self._checks and current.launches.moved()
 
-    def _launch(self, entry: GraphEntry) -> None:
-        if self._contract is LaunchContract.DEBUG and entry.launches is not None:
-            entry.launches.verify()
-        wp.capture_launch(entry.graph)
+    def _launch(self, entry: GraphEntry, current: CapturedGraph) -> None:
+        if self._verifies:
+            current.launches.verify()
+        wp.capture_launch(current.graph)
         entry.stats.launches += 1
-        entry.launched += 1
+        current.launched += 1
 
-    def _drop(self, entries: list[GraphEntry]) -> None:
-        used = [entry.drop() for entry in entries]
+    def _destroy(self, graphs: list[CapturedGraph]) -> None:
+        used = [graph.destroy() for graph in graphs]
         if used:
             wp.synchronize_device(self.device)
 
-    def _renew(
-        self, entry: GraphEntry, fn: Callable[[], object], values: list[Any], signatures: tuple[object, ...]
-    ) -> str | None:
+    def _renew(self, entry: GraphEntry, fn: Callable[[], object], inputs: KnownInputs) -> str | None:
         """Capture and launch; where that fails, run the function, and return the reason.
 
         The function has not taken effect when its capture fails. If it fails without a capture as well, the fault is
         its own: that error is the caller's, and the key stays capturable.
         """
-        reason = self._count_restless(entry) or self._capture(entry, fn) or self._launch_first(entry)
+        self._destroy(entry.make_room(inputs))
+        reason = self._restless(entry) or self._capture(entry, fn, inputs) or self._launch_first(entry)
         if reason is None:
-            entry.inputs = signatures
-            entry.alive = [leaf for value in values for leaf in input_leaves(value)]
             return None
-        self._drop([entry])
+        self._destroy(entry.forget_graphs())
         call(fn)
         entry.stats.reason = reason
         entry.stats.fallbacks += 1
         return entry.stats.reason
 
-    def _count_restless(self, entry: GraphEntry) -> str | None:
-        if entry.graph is not None:
-            entry.restless = entry.restless + 1 if entry.launched < _SETTLED_AFTER else 0
-            self._drop([entry])
-        entry.launched = 0
-        if entry.restless >= _MAX_RESTLESS:
-            return (
-                f"captured {_MAX_RESTLESS} times within a few calls each: its inputs never settle. Keep what changes "
-                f"in a persistent array that the kernels read, and copy each new value into it"
-            )
-        return None
+    def _restless(self, entry: GraphEntry) -> str | None:
+        if entry.restless < _MAX_RESTLESS:
+            return None
+        return (
+            f"captured {_MAX_RESTLESS} times within a few calls each: its inputs never settle. Keep what changes in a "
+            f"persistent array that the kernels read, and copy each new value into it"
+        )
 
-    def _capture(self, entry: GraphEntry, fn: Callable[[], object]) -> str | None:
+    def _capture(self, entry: GraphEntry, fn: Callable[[], object], inputs: KnownInputs) -> str | None:
         """Capture the function; where that fails, leave nothing behind and return the reason."""
         launches = CapturedLaunches()
         try:
-            graph = self._capture_noting_allocations(entry, fn, launches)
+            with self._watching_allocations(entry.stats.key, entry.may_allocate):
+                graph = self._capturer.capture(fn, launches)
         except (StaleArgumentError, AllocationError):
             raise
         except Exception as error:
             return explain(error)
         launches.seal()
+        launches.seal_inputs()
         self.captures.add(launches)
-        entry.graph, entry.launches = graph, launches
-        entry.stats.sites = launches.kernel_names
+        entry.take(CapturedGraph(graph, launches, inputs))
         return None
 
-    def _capture_noting_allocations(
-        self, entry: GraphEntry, fn: Callable[[], object], launches: CapturedLaunches
-    ) -> wp.Graph:
-        if entry.may_allocate or self._contract is not LaunchContract.DEBUG:
-            return self._capturer.capture(fn, launches)
+    @contextlib.contextmanager
+    def _watching_allocations(self, key: Hashable, may_allocate: bool) -> Iterator[None]:
+        if may_allocate or not self._verifies:
+            yield
+            return
         with noting_allocations() as found:
-            graph = self._capturer.capture(fn, launches)
+            yield
         if found:
             raise AllocationError(
-                f"{self.name}: {entry.stats.key!r} allocates while it is captured: {'; '.join(found)}. Allocate before "
-                f"the first run, or let it with may_allocate=True"
+                f"{self.name}: {key!r} allocates while it is captured: {'; '.join(found)}. Allocate before the first "
+                f"run, or let it with may_allocate=True"
             )
-        return graph
 
     def observing(self, launches: CapturedLaunches) -> AbstractContextManager[None]:
         """Note what the launch caches launch inside, for real, without a capture."""
@@ -371,13 +370,12 @@ class GraphCache:
     def pointers(self) -> Iterator[CachedPointer]:
         """Yield the pointers that the graphs have baked in."""
         for entry in self._entries.values():
-            if entry.launches is not None:
-                yield from entry.launches.pointers()
+            for graph in entry.graphs:
+                yield from graph.launches.pointers()
 
-    def _probe(self, entry: GraphEntry, fn: Callable[[], object]) -> None:
+    def _probe(self, entry: GraphEntry, current: CapturedGraph, fn: Callable[[], object]) -> None:
         """Run the function in a capture that is thrown away, and compare what it launches with what the graph holds."""
-        assert entry.launches is not None
-        probe = CapturedLaunches(probing=True)
+        probe = CapturedLaunches(probing=True, held=current.launches)
         try:
             self._capturer.capture(fn, probe)
         except StaleArgumentError:
@@ -387,12 +385,13 @@ class GraphCache:
                 f"{self.name}: {entry.stats.key!r} runs from a graph, and its function can't be captured any more: "
                 f"{explain(error)}"
             ) from error
-        entry.launches.compare(probe)
+        current.launches.compare(probe)
 
     def _launch_first(self, entry: GraphEntry) -> str | None:
         """Launch a new graph; return why it can't be instantiated, if so. Nothing of it has run then."""
+        assert entry.current is not None
         try:
-            self._launch(entry)
+            self._launch(entry, entry.current)
         except RuntimeError as error:
             if not self.device.is_cuda:
                 raise
