@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, ClassVar
 
 import torch
@@ -19,6 +20,7 @@ from treadle.managers.command_manager import CommandManager
 from treadle.managers.curriculum_manager import CurriculumManager
 from treadle.managers.env_state import OBSERVED, STEPPING, EnvState
 from treadle.managers.event_manager import EventManager
+from treadle.managers.frontend import adapt_to_warp
 from treadle.managers.manager import TORCH_CODE
 from treadle.managers.observation_manager import ObservationManager
 from treadle.managers.reward_manager import RewardManager
@@ -83,7 +85,7 @@ class ManagerBasedRLEnv(VectorEnv):
 
     def _make_state(self) -> EnvState:
         state = EnvState()
-        for name in EnvState.vars:
+        for name in vars(EnvState)["vars"]:
             if isinstance(array := getattr(self.buffers, name, None), wp.array):
                 setattr(state, name, array)
         state.reset_mask = self.physics.reset_mask
@@ -210,6 +212,11 @@ class ManagerBasedWarpEnv(ManagerBasedRLEnv):
     """A manager-based environment whose terms are fused into Warp kernels."""
 
     task_frontend: ClassVar[str] = "warp"
+
+    def _adapt(self, cfg: ManagerBasedRLEnvCfg) -> ManagerBasedRLEnvCfg:
+        adapted = copy.deepcopy(cfg)
+        adapt_to_warp(adapted)
+        return adapted
 
 
 class ManagerBasedTorchEnv(ManagerBasedRLEnv):

@@ -57,7 +57,7 @@ class VectorEnv:
 
     def __init__(self, cfg: EnvCfg):
         cfg.validate()
-        self.cfg = cfg = frozen_copy(cfg)
+        self.cfg = cfg = frozen_copy(self._adapt(cfg))
         self.device = resolve_device(cfg.sim.device)
         self.num_envs = cfg.scene.num_envs
         self.max_episode_length = cfg.max_episode_length
@@ -79,6 +79,10 @@ class VectorEnv:
         self._overflow_warned = False
         self._is_reset = self._is_closed = False
         self.seed(cfg.seed)
+
+    def _adapt(self, cfg: Any) -> Any:
+        """Return the configuration, or a copy that fits the frontend."""
+        return cfg
 
     def _build(self) -> None:
         """Make what the task needs: :attr:`buffers`, :attr:`episode_log` and the sizes of actions and observations."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from treadle.managers.curriculum_manager import CurriculumManager
     from treadle.managers.env_state import EnvState
     from treadle.managers.event_manager import EventManager
+    from treadle.managers.frontend import MissingTwinsError, adapt_to_warp, missing_twins
     from treadle.managers.observation_manager import ObservationManager
     from treadle.managers.reward_manager import RewardManager
     from treadle.managers.termination_manager import TerminationManager
@@ -50,6 +51,9 @@ _LAZY = {
     "CurriculumManager": "treadle.managers.curriculum_manager",
     "EnvState": "treadle.managers.env_state",
     "EventManager": "treadle.managers.event_manager",
+    "MissingTwinsError": "treadle.managers.frontend",
+    "adapt_to_warp": "treadle.managers.frontend",
+    "missing_twins": "treadle.managers.frontend",
     "ObservationManager": "treadle.managers.observation_manager",
     "RewardManager": "treadle.managers.reward_manager",
     "TerminationManager": "treadle.managers.termination_manager",
@@ -78,6 +82,7 @@ __all__ = [
     "GaussianNoiseCfg",
     "IntegratorCfg",
     "ManagerTermBase",
+    "MissingTwinsError",
     "NoiseModelWithAdditiveBiasCfg",
     "ObservationGroupCfg",
     "ObservationManager",
@@ -91,7 +96,9 @@ __all__ = [
     "TerminationTermCfg",
     "UniformNoiseCfg",
     "WarpTwin",
+    "adapt_to_warp",
     "find_twin",
+    "missing_twins",
     "warp_twin",
 ]
 

@@ -89,7 +89,7 @@ class CommandManager:
 
     kind: ClassVar[str] = "commands"
 
-    def __init__(self, cfg: Mapping[str, CommandTermCfg], env: Any):
+    def __init__(self, cfg: Mapping[str, CommandTermCfg | None], env: Any):
         self.env = env
         self.scope = env.scope.child(self.kind)
         self._cfg = dict(iterate_terms(cfg))

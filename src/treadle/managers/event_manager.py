@@ -13,7 +13,7 @@ from treadle.assets.articulation_data import torch_view
 from treadle.launch import Stage
 from treadle.managers.cfg import EventTermCfg
 from treadle.managers.kernel_builder import KernelBuilder
-from treadle.managers.manager import TORCH_CODE, Manager
+from treadle.managers.manager import TORCH_CODE, Manager, check_twin
 from treadle.managers.term import Term
 
 __all__ = ["EventManager"]
@@ -147,7 +147,10 @@ class EventManager(Manager[EventTermCfg]):
             builder.line(f"{random}[env] = rng")
 
     def _make_term(self, name: str, cfg: EventTermCfg) -> Term:
-        return Term(name, cfg, self.env, f"events.{name}", self.params, skip=("env", "env_mask", "env_ids"))
+        term = Term(name, cfg, self.env, f"events.{name}", self.params, skip=("env", "env_mask", "env_ids"))
+        if cfg.mode in ("reset", "interval"):
+            check_twin(term, self.env)
+        return term
 
     def _make_columns(self, widths: Any) -> None:
         """Events return nothing."""

@@ -16,6 +16,7 @@ from treadle.managers.cfg import TermCfg
 from treadle.managers.kernel_builder import KernelBuilder
 from treadle.managers.params import DeviceParams
 from treadle.managers.term import Term, as_cfg
+from treadle.managers.twins import path_of
 
 __all__ = ["TORCH_CODE", "Manager", "TorchColumns", "iterate_terms"]
 
@@ -129,7 +130,9 @@ class Manager(Generic[C]):
                 term.instance.reset(env_mask)
 
     def _make_term(self, name: str, cfg: C) -> Term:
-        return Term(name, cfg, self.env, f"{self.kind}.{name}", self.params)
+        term = Term(name, cfg, self.env, f"{self.kind}.{name}", self.params)
+        check_twin(term, self.env)
+        return term
 
     def _is_compiled_change(self, name: str, old: C, new: C) -> bool:
         """Set the numbers of a term that are no parameters; return whether something compiled in changed."""
@@ -154,6 +157,14 @@ class Manager(Generic[C]):
         assert self.torch_columns is not None
         column = self.torch_columns.first[name]
         return f"{builder.argument(f'torch_{self.variable}', self.torch_columns.array)}[env, {column}{offset}]"
+
+
+def check_twin(term: Term, env: Any) -> None:
+    """Refuse a term without a Warp form where the Warp frontend does not allow torch terms."""
+    from treadle.managers.frontend import MissingTwinsError
+
+    if env.task_frontend == "warp" and not term.uses_warp and not env.cfg.allow_torch_terms:
+        raise MissingTwinsError.from_problems([f"{term.where}: {path_of(term.cfg.func)} has no Warp form"])
 
 
 class TorchColumns:

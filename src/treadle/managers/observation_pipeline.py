@@ -125,7 +125,7 @@ class ObservationPipeline:
         builder.line(f"{past}[env, 2 * i + 1] = x")
         builder.line(f"x = {past}[env, 2 * i]")
 
-    def _write_filter(self, builder: KernelBuilder, modifier: DigitalFilterCfg, past: str, p: Any, state: str) -> None:
+    def _write_filter(self, builder: KernelBuilder, modifier: Any, past: str, p: Any, state: str) -> None:
         """The past of a column: outputs, the newest first, then inputs, the newest first."""
         outputs, inputs = len(modifier.A), len(modifier.B) - 1
         size = outputs + inputs

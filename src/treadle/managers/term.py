@@ -41,7 +41,9 @@ class Term:
         self.cfg = cfg
         self.where = where
         self.env = env
-        self.twin: WarpTwin | None = cfg.twin if cfg.twin is not None else find_twin(cfg.func)
+        self.twin: WarpTwin | None = find_twin(cfg.func) if cfg.twin is None else cfg.twin
+        if cfg.twin == "torch":
+            self.twin = None
         self.params = _resolve(merged_params(cfg, where, skip), env, where)
         self.instance = cfg.func(cfg, env) if isinstance(cfg.func, type) else None
         self.uses_warp = env.task_frontend == "warp" and self.twin is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from treadle.managers.params import DeviceParams
 from treadle.managers.scene_entity import SceneEntityCfg
 from treadle.managers.twins import WarpTwin, arguments_of
 
-__all__ = ["WarpCall"]
+__all__ = ["WarpCall", "unused_parameters"]
 
 _GIVEN = ("env", "out")
 """Arguments that the generated kernel itself provides."""
@@ -104,7 +104,7 @@ class WarpCall:
                 self._find(name, annotation)
             except ConfigError as error:
                 problems.append(str(error))
-        return problems + self._unused(wanted)
+        return problems + unused_parameters(self._params, wanted, self.twin, self._where, self._instance is not None)
 
     def _find(self, name: str, annotation: Any) -> None:
         if name in self._extra:
@@ -194,30 +194,6 @@ class WarpCall:
             return np.full(max(len(joints), 1), value, dtype=np.float32)
         return np.asarray(value)
 
-    def _unused(self, wanted: Mapping[str, Any]) -> list[str]:
-        problems = []
-        for name, value in self._params.items():
-            if name in self.twin.consumes or name in wanted:
-                continue
-            stem = name.removesuffix("_cfg").removesuffix("_name")
-            if name != stem and (stem in wanted or f"{stem}_body_ids" in wanted or f"{stem}_joint_ids" in wanted):
-                problems += self._unused_selection(name, stem, value, wanted)
-            elif isinstance(value, SceneEntityCfg) and (stem == "asset" and {"joint_ids", "body_ids"} & set(wanted)):
-                continue
-            elif not (isinstance(value, SceneEntityCfg) and self._instance is not None):
-                problems.append(f"{self._where}.params[{name!r}] is {value!r}, which the Warp form does not take")
-        return problems
-
-    def _unused_selection(self, name: str, stem: str, value: Any, wanted: Mapping[str, Any]) -> list[str]:
-        if not isinstance(value, SceneEntityCfg) or self._instance is not None:
-            return []
-        prefix = "" if stem == "asset" else f"{stem}_"
-        return [
-            f"{self._where}.params[{name!r}].{kind}_names is {selected!r}, which the Warp form does not take"
-            for kind in ("joint", "body")
-            if (selected := getattr(value, f"{kind}_names")) is not None and f"{prefix}{kind}_ids" not in wanted
-        ]
-
     def _text(self, builder: KernelBuilder, name: str, annotation: Any) -> str:
         if name in self._numbers:
             start, annotation = self._numbers[name]
@@ -241,3 +217,33 @@ class WarpCall:
 
 def _is_struct(annotation: Any) -> bool:
     return isinstance(annotation, wp.types.Struct) if hasattr(wp.types, "Struct") else hasattr(annotation, "cls")
+
+
+def unused_parameters(
+    params: Mapping[str, Any], wanted: Collection[str], twin: WarpTwin, where: str, is_class: bool
+) -> list[str]:
+    """Return one sentence for each parameter of a term that its Warp form does not take.
+
+    Args:
+        params: Parameters by name.
+        wanted: Names of the arguments of the Warp form.
+        twin: The Warp form.
+        where: Path of the term's configuration.
+        is_class: Whether the term is a class, which may hand parameters over in attributes.
+    """
+    problems = []
+    for name, value in params.items():
+        if name in twin.consumes or name in wanted or is_class:
+            continue
+        stem = name.removesuffix("_cfg").removesuffix("_name")
+        prefix = "" if stem == "asset" else f"{stem}_"
+        ids = {f"{prefix}{kind}_ids" for kind in ("joint", "body")} & set(wanted)
+        if name == stem or not (stem in wanted or ids):
+            problems.append(f"{where}.params[{name!r}] is {value!r}, which the Warp form does not take")
+        elif isinstance(value, SceneEntityCfg):
+            problems += [
+                f"{where}.params[{name!r}].{kind}_names is {selected!r}, which the Warp form does not take"
+                for kind in ("joint", "body")
+                if (selected := getattr(value, f"{kind}_names")) is not None and f"{prefix}{kind}_ids" not in ids
+            ]
+    return problems

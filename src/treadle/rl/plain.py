@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import json
 import math
+import sys
 import types
 import typing
 from typing import Any, Literal, TypeVar, Union
@@ -27,7 +28,8 @@ def to_json(cfg: Any) -> str:
     Infinite and undefined numbers become strings, since JSON has no such numbers.
 
     Args:
-        cfg: A dataclass of dataclasses, tuples, lists, dictionaries by string, numbers, strings, booleans and None.
+        cfg: A dataclass of dataclasses, tuples, lists, dictionaries by string, numbers, strings, booleans, None, and
+            functions, of which the path is stored.
 
     Raises:
         ConfigError: A value has another type.
@@ -50,7 +52,7 @@ def from_json(text: str, default: T) -> T:
 
 def _to_plain(value: Any, where: str) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _to_plain(getattr(value, f.name), f"{where}.{f.name}") for f in dataclasses.fields(value)}
+        return {f.name: _to_plain(getattr(value, f.name), f"{where}.{f.name}") for f in _stored_fields(value)}
     if isinstance(value, dict):
         return {str(key): _to_plain(item, f"{where}.{key}") for key, item in value.items()}
     if isinstance(value, tuple | list):
@@ -59,6 +61,8 @@ def _to_plain(value: Any, where: str) -> Any:
         return str(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if callable(value):
+        return _path(value)
     raise ConfigError(f"{where} is a {type(value).__name__}, which a configuration file cannot hold")
 
 
@@ -67,6 +71,12 @@ def _from_plain(data: Any, hint: Any, default: Any, where: str) -> Any:
 
     ``default`` decides which dataclass stands in a field, since a task may use a derived one.
     """
+    if data is None and type(None) in typing.get_args(hint):
+        return None
+    if callable(default) and not isinstance(default, type) and not dataclasses.is_dataclass(default):
+        return _function_from_plain(data, default, where)
+    if hint is Any:
+        return _like_default(data, default, where)
     if dataclasses.is_dataclass(default) or dataclasses.is_dataclass(hint):
         return _dataclass_from_plain(data, hint if default is None else default, where)
     origin, args = typing.get_origin(hint), typing.get_args(hint)
@@ -75,7 +85,7 @@ def _from_plain(data: Any, hint: Any, default: Any, where: str) -> Any:
     if origin is Literal and data in args:
         return data
     if origin in (tuple, list) and isinstance(data, list):
-        return _sequence_from_plain(data, origin, args, where)
+        return _sequence_from_plain(data, origin, args, default, where)
     if origin is dict and isinstance(data, dict):
         known = default if isinstance(default, dict) else {}
         return {key: _from_plain(item, args[1], known.get(key), f"{where}.{key}") for key, item in data.items()}
@@ -89,7 +99,7 @@ def _from_plain(data: Any, hint: Any, default: Any, where: str) -> Any:
 
 def _dataclass_from_plain(data: Any, default: Any, where: str) -> Any:
     cls = default if isinstance(default, type) else type(default)
-    names = {f.name for f in dataclasses.fields(cls)}
+    names = {f.name for f in _stored_fields(cls)}
     if not isinstance(data, dict):
         raise ConfigError(f"{where} is {data!r} in the stored configuration; allowed: the fields of {cls.__name__}")
     for name in data:
@@ -114,13 +124,57 @@ def _union_from_plain(data: Any, options: tuple[Any, ...], default: Any, where: 
     raise ConfigError(f"{where} is {data!r} in the stored configuration; allowed: {allowed}")
 
 
-def _sequence_from_plain(data: list[Any], origin: Any, args: tuple[Any, ...], where: str) -> Any:
+def _stored_fields(cfg: Any) -> list[dataclasses.Field[Any]]:
+    """Return the fields that are configuration, rather than what an environment sets in its copy."""
+    return [field for field in dataclasses.fields(cfg) if field.init and field.metadata.get("stored", True)]
+
+
+def _path(function: Any) -> str:
+    return f"{function.__module__}:{function.__qualname__}"
+
+
+def _function_from_plain(data: Any, default: Any, where: str) -> Any:
+    """Return the function of a path: the default, or one of a module that is imported. Nothing is imported here."""
+    if data == _path(default):
+        return default
+    module, _, name = str(data).partition(":")
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise ConfigError(f"{where} is {data!r} in the stored configuration; allowed: a function of an imported module")
+    return found
+
+
+def _like_default(data: Any, default: Any, where: str) -> Any:
+    """Return plain data as the kind of value that the default is."""
+    if isinstance(default, type) or callable(default):
+        return _function_from_plain(data, default, where)
+    if dataclasses.is_dataclass(default):
+        return _dataclass_from_plain(data, default, where)
+    if isinstance(data, list):
+        items = default if isinstance(default, tuple | list) and len(default) == len(data) else [None] * len(data)
+        kind = list if isinstance(default, list) else tuple
+        return kind(
+            _like_default(item, like, f"{where}[{i}]") for i, (item, like) in enumerate(zip(data, items, strict=True))
+        )
+    if isinstance(data, dict):
+        known = default if isinstance(default, dict) else {}
+        return {key: _like_default(item, known.get(key), f"{where}.{key}") for key, item in data.items()}
+    if isinstance(default, float) and (type(data) is int or data in ("inf", "-inf", "nan")):
+        return float(data)
+    return data
+
+
+def _sequence_from_plain(data: list[Any], origin: Any, args: tuple[Any, ...], default: Any, where: str) -> Any:
     if origin is list or args[1:] == (Ellipsis,):
         hints = [args[0]] * len(data)
     elif len(args) == len(data):
         hints = list(args)
     else:
         raise ConfigError(f"{where} has {len(data)} values in the stored configuration; allowed: {len(args)}")
+    likes = default if isinstance(default, tuple | list) and len(default) == len(data) else [None] * len(data)
     return origin(
-        _from_plain(item, hint, None, f"{where}[{i}]") for i, (item, hint) in enumerate(zip(data, hints, strict=True))
+        _from_plain(item, hint, like, f"{where}[{i}]")
+        for i, (item, hint, like) in enumerate(zip(data, hints, likes, strict=True))
     )

@@ -2,8 +2,13 @@
 
 from treadle.registry import TaskSpec, register
 
-__all__: list[str] = []
+__all__ = ["MANAGER_BASED"]
 
+MANAGER_BASED = {
+    "warp": "treadle.envs.manager_based_env:ManagerBasedWarpEnv",
+    "torch": "treadle.envs.manager_based_env:ManagerBasedTorchEnv",
+}
+"""Both frontends of a task that is a configuration of terms."""
 _LOCOMOTION = {
     "warp": "treadle.tasks.locomotion.warp_env:LocomotionWarpEnv",
     "torch": "treadle.tasks.locomotion.torch_env:LocomotionTorchEnv",
@@ -16,6 +21,15 @@ register(
         env_cfg="treadle.tasks.ant.cfg:AntDirectEnvCfg",
         agent_cfg="treadle.tasks.ant.agents:AntDirectPPORunnerCfg",
         frontends=_LOCOMOTION,
+    )
+)
+register(
+    TaskSpec(
+        task_id="Cartpole",
+        description="A cart on a rail balances a pole, as a set of terms",
+        env_cfg="treadle.tasks.cartpole.manager_cfg:CartpoleEnvCfg",
+        agent_cfg="treadle.tasks.cartpole.agents:CartpolePPORunnerCfg",
+        frontends=MANAGER_BASED,
     )
 )
 register(
