@@ -27,7 +27,7 @@ def frozen_copy(cfg: T) -> T:
 
 
 def _freeze(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and not value.__dataclass_params__.frozen:
         for field in dataclasses.fields(value):
             object.__setattr__(value, field.name, _freeze(getattr(value, field.name)))
         value.__class__ = _frozen_class(type(value))

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import warp as wp
 
-from treadle.assets.articulation_data import ArticulationData, torch_view
+from treadle.assets.articulation_data import ArticulationData, TorchViews, torch_view
 from treadle.assets.articulation_state import fill_state
 from treadle.assets.cfg import ArticulationCfg
 from treadle.assets.kernels import apply_actuators, derive_root_state, write_joint_state, write_root_state
@@ -61,6 +61,8 @@ class Articulation:
         root_q, root_qd = (7, 6) if layout.floating_base else (0, 0)
         self.state = fill_state(self.data, env_origins, physics.joint_q[:, :root_q], physics.joint_qd[:, :root_qd])
         """The arrays as one argument of a kernel."""
+        self.state_views = TorchViews(self.state)
+        """Torch views of the same arrays."""
 
     @property
     def num_joints(self) -> int:

@@ -2,6 +2,7 @@
 
 from treadle.mdp.actions import *  # noqa: F403
 from treadle.mdp.events import *  # noqa: F403
+from treadle.mdp.events_reset import *  # noqa: F403
 from treadle.mdp.observations import *  # noqa: F403
 from treadle.mdp.rewards import *  # noqa: F403
 from treadle.mdp.terminations import *  # noqa: F403
