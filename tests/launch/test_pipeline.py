@@ -333,3 +333,27 @@ def test_a_second_pipeline_of_the_same_key_is_refused(device):
     Pipeline(stages(zeros(device)), scope, key="own").run()
     with pytest.raises(LaunchError, match="stands for the pipeline of s and can't run the pipeline of s of another"):
         Pipeline(stages(zeros(device)), scope, key="own").run()
+
+
+@pytest.mark.parametrize("how", ["run", "explain", "child", "key"])
+def test_a_warning_points_at_the_line_that_ran_it(how):
+    device = wp.get_device("cpu")
+    scope, out = support.scope(device, mode="graph"), zeros(device)
+
+    def stage():
+        scope.launches.launch(support.count, 1, [], [out])
+        if device.is_capturing:
+            raise RuntimeError("host control")
+
+    pipeline = scope.pipeline([Stage("s", stage), Stage("no graph", lambda: None, capture=False)])
+    parent = support.scope(device, mode="graph").pipeline([Stage("inner", pipeline.run, capture=False)])
+    runs = {
+        "run": pipeline.run,
+        "explain": lambda: pipeline.explain(1),
+        "child": parent.run,
+        "key": lambda: scope.graphs.run("k", stage),
+    }
+    with pytest.warns(CaptureWarning, match="host control") as caught:
+        for _ in range(3):
+            runs[how]()
+    assert [warning.filename for warning in caught] == [__file__]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 
@@ -9,6 +10,7 @@ import pytest
 import warp as wp
 
 from treadle.launch import LaunchScope, Stage
+from treadle.launch.capture import _COLLECTOR_OFF
 
 from . import support
 from .support import N, buffer, same_bits, zeros
@@ -135,3 +137,33 @@ def test_exclusive_does_nothing_without_graphs_and_is_reentrant():
             assert entered.wait(TIMEOUT if free else 0.05) is free
         thread.join(TIMEOUT)
         assert entered.is_set()
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_collector_stays_off_until_the_last_capture_ends(enabled):
+    """Threads may capture at once on CUDA; the first to end must not let the collector into the other's capture."""
+    entered, may_leave = threading.Event(), threading.Event()
+    seen = []
+
+    def first():
+        with _COLLECTOR_OFF:
+            entered.set()
+            may_leave.wait(TIMEOUT)
+
+    def second():
+        entered.wait(TIMEOUT)
+        with _COLLECTOR_OFF:
+            may_leave.set()
+            other.join(TIMEOUT)
+            seen.append(gc.isenabled())
+
+    other = threading.Thread(target=first)
+    if not enabled:
+        gc.disable()
+    try:
+        other.start()
+        second()
+        assert seen == [False]
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import threading
 from collections.abc import Callable, Iterator
 
 import warp as wp
@@ -13,7 +14,7 @@ from treadle.launch.errors import LaunchError
 from treadle.launch.exclusive import capturing_on
 from treadle.launch.host_reads import HostReadGuard
 from treadle.launch.identity import call
-from treadle.launch.topology import read_topology
+from treadle.launch.topology import count_operations
 from treadle.launch.torch_guard import TorchGuard
 
 __all__ = ["GraphCapturer", "explain"]
@@ -51,7 +52,7 @@ class GraphCapturer:
         guard = TorchGuard(self.device)
         with (
             capturing_on(self.device),
-            _no_garbage_collection(),
+            _COLLECTOR_OFF,
             self._on_capture_stream() as stream,
             self.noting(launches),
         ):
@@ -94,29 +95,37 @@ def explain(error: Exception) -> str:
 
 
 def _is_graph_empty(graph: wp.Graph) -> bool:
-    """Return whether a graph does nothing. It would be launched without an error, and the stage's work would be lost.
-
-    The CUDA driver knows. On the CPU, Warp tells only which modules the graph uses: a graph of copies alone, which is
-    not worth much, counts as empty.
-    """
-    topology = read_topology(graph)
-    if topology is not None:
-        return topology.node_count == 0
-    return graph.device.is_cpu and not graph.module_execs
+    """Return whether a graph does nothing: it would be launched without an error, and the stage's work be lost."""
+    count = count_operations(graph)
+    return count == 0 or (count is None and graph.device.is_cpu)
 
 
-@contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Collect what is young, then hold the collector off: destructors of graphs or modules corrupt a capture.
+class _CollectorOff:
+    """Collects what is young, then holds the collector off: destructors of graphs or modules corrupt a capture.
 
     The oldest generation is left alone. It can't be collected inside the capture either, and with torch and Newton
-    loaded a full collection takes 0.7 s, for each graph.
+    loaded a full collection takes 0.7 s, for each graph. Several threads may capture: the first one that enters
+    collects, the last one that leaves puts the collector back as it was.
     """
-    gc.collect(1)
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a destructor that the collection runs may capture
+        self._holders = 0
+        self._was_on = False
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._holders == 0:
+                gc.collect(1)
+                self._was_on = gc.isenabled()
+                gc.disable()
+            self._holders += 1
+
+    def __exit__(self, *exc: object) -> None:
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0 and self._was_on:
+                gc.enable()
+
+
+_COLLECTOR_OFF = _CollectorOff()

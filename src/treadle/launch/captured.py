@@ -106,6 +106,17 @@ class CapturedLaunches:
         self._alive.extend(leaf for value in args for leaf in leaves(value))
         self.add_source(source)
 
+    @property
+    def count(self) -> int:
+        """How many launches there are so far."""
+        return len(self._launches)
+
+    def since(self, start: int) -> CapturedLaunches:
+        """Return the launches from one on, to be compared."""
+        part = CapturedLaunches()
+        part._launches = self._launches[start:]
+        return part
+
     def seal(self) -> None:
         """Remember the arguments as the capture leaves them: a function may write a struct between two launches."""
         for launch in self._launches:

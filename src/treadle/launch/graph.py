@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn
@@ -13,7 +12,7 @@ import warp as wp
 from treadle.launch.allocations import noting_allocations
 from treadle.launch.capture import GraphCapturer, explain
 from treadle.launch.captured import CapturedLaunches, CaptureLog
-from treadle.launch.errors import AllocationError, CaptureWarning, LaunchError, StaleArgumentError
+from treadle.launch.errors import AllocationError, LaunchError, StaleArgumentError
 from treadle.launch.exclusive import exclusive_on
 from treadle.launch.graph_entry import CapturedGraph, GraphEntry
 from treadle.launch.identity import call, function_name
@@ -21,7 +20,8 @@ from treadle.launch.inputs import Inputs, KnownInputs, read_inputs
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
 from treadle.launch.pointers import CachedPointer
 from treadle.launch.stats import GraphStats, LaunchStats
-from treadle.launch.topology import GraphTopology, read_topology
+from treadle.launch.topology import GraphTopology, count_operations, read_topology
+from treadle.launch.warn import warn_caller
 
 __all__ = ["GraphCache"]
 
@@ -29,6 +29,10 @@ _MAX_RESTLESS = 8
 """Captures in a row, each launched only a few times, before a key is given up: its inputs never settle."""
 _PROBE_EVERY = 64
 """Launches of a graph between two checks of the ``debug`` contract that its function still does the same."""
+_UNSEEN = (
+    "does more than its launch caches see (wp.launch, wp.copy, fill_, torch), which may or may not always be the same: "
+    "say capture=True if it is"
+)
 
 
 class GraphCache:
@@ -90,7 +94,7 @@ class GraphCache:
         """See :meth:`LaunchScope.exclusive`. It can be entered again and again."""
         if self._mode is LaunchMode.GRAPH and not self.capturing_allowed:
             message = f"{self.name}: no graphs on {self.device}: its memory pool is off; see wp.set_mempool_enabled"
-            warnings.warn(message, CaptureWarning, stacklevel=2)
+            warn_caller(message)
 
     @property
     def mode(self) -> LaunchMode:
@@ -144,7 +148,7 @@ class GraphCache:
         reason = self.attempt(key, fn, inputs=inputs, may_allocate=may_allocate)
         if reason is not None and self._mode is LaunchMode.GRAPH:
             message = f"{self.name}: {key!r} runs without a graph: {reason}"
-            warnings.warn(message, CaptureWarning, stacklevel=2)
+            warn_caller(message)
 
     def attempt(
         self,
@@ -357,13 +361,16 @@ class GraphCache:
         """Capture a function and throw the graph away.
 
         Returns:
-            What the launch caches were asked to launch, or why there is no graph. Nothing has taken effect.
+            What the launch caches were asked to launch, or why there is no graph, or why they do not tell all that
+            would be in it. Nothing has taken effect.
         """
         launches = CapturedLaunches(probing=True)
         try:
-            self._capturer.capture(fn, launches)
+            graph = self._capturer.capture(fn, launches)
         except Exception as error:
             return explain(error)
+        if count_operations(graph) != 0:  # launch caches only note what they are asked for
+            return _UNSEEN
         launches.seal()
         return launches
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from treadle.launch.errors import CaptureWarning, LaunchError
+from treadle.launch.errors import LaunchError
 from treadle.launch.identity import call, check_runs_when_called
 from treadle.launch.inputs import read_inputs
 from treadle.launch.measure import IslandCost, measure
@@ -16,6 +15,7 @@ from treadle.launch.modes import LaunchMode
 from treadle.launch.probe import StageProbe
 from treadle.launch.scope import LaunchScope
 from treadle.launch.table import PipelineTable, StageRow
+from treadle.launch.warn import warn_caller
 
 __all__ = ["Island", "Pipeline", "Stage"]
 
@@ -37,7 +37,7 @@ class Stage:
     """``True`` where the function may be captured. Else ``False``, or better the reason why not.
 
     ``None`` leaves it to what is seen: the stage runs without a graph twice, and then in a capture that is thrown away.
-    It joins the graphs where it can be captured and all three launched the same.
+    It joins the graphs where it can be captured, all three launched the same, and through launch caches only.
     """
     inputs: Sequence[Any] | Callable[[], Sequence[Any]] = ()
     """Arguments whose change makes a graph of it wrong, or a function that returns them; see :meth:`GraphCache.run`."""
@@ -94,17 +94,19 @@ class Island:
 class _IslandRun:
     """Runs the stages of an island. A function of the pipeline itself would keep it in a cycle of references."""
 
-    def __init__(self, stages: tuple[Stage, ...], owner: str):
+    def __init__(self, stages: tuple[Stage, ...], owner: str, unconfirmed: dict[str, StageProbe]):
         self.stages = stages
         self.owner = owner
+        self.unconfirmed = unconfirmed
         self.culprit: str | None = None
         """The stage that raised in the last call of the pipeline."""
         self.__qualname__ = f"the pipeline of {', '.join(stage.name for stage in stages)}"
 
     def __call__(self) -> None:
         for stage in self.stages:
+            probe = self.unconfirmed.get(stage.name)
             try:
-                call(stage.fn)
+                call(stage.fn) if probe is None else probe.run_again(stage.fn)
             except BaseException as error:
                 self.culprit = stage.name
                 note = f"in stage {stage.name!r} of {self.owner}"
@@ -139,6 +141,8 @@ class Pipeline:
         self._failed: dict[str, str] = {}
         self._alone: set[str] = set()
         self._unexplained: tuple[str, ...] = ()
+        self._unconfirmed: dict[str, StageProbe] = {}
+        """Stages that joined the graphs for what was seen of them, until their first graph."""
         self._probes = {stage.name: StageProbe(scope) for stage in stages if stage.capture is None}
         self._runs: dict[tuple[str, ...], _IslandRun] = {}
         self._generation = scope.graphs.generation
@@ -209,13 +213,15 @@ class Pipeline:
         if self._generation == graphs.generation:
             return
         self._generation = graphs.generation
-        if not self._failed and not self._alone:
+        unsure = {*self._failed, *self._probes, *self._unconfirmed}
+        if not unsure and not self._alone:
             return
         self._probes.update(
             (stage.name, StageProbe(self.scope))
             for stage in self.stages
-            if stage.capture is None and stage.name in self._failed
+            if stage.capture is None and stage.name in unsure
         )
+        self._unconfirmed.clear()
         self._failed.clear()
         self._alone.clear()
         before, self.islands = self.islands, self._compute_islands()
@@ -232,7 +238,7 @@ class Pipeline:
     def _run_island(self, island: Island) -> None:
         run = self._runs.get(island.key)
         if run is None:
-            run = self._runs[island.key] = _IslandRun(island.stages, self.scope.name)
+            run = self._runs[island.key] = _IslandRun(island.stages, self.scope.name, self._unconfirmed)
         run.culprit = None
         if island.break_reason is not None:
             self._run_alone(island, run)
@@ -242,6 +248,9 @@ class Pipeline:
         )
         if reason is not None:
             self._split(island, reason, run.culprit)
+        elif self._unconfirmed and self.scope.graphs.has_graph(self._graph_key(island.key)):
+            for name in island.key:
+                self._unconfirmed.pop(name, None)
 
     def _run_alone(self, island: Island, run: Callable[[], object]) -> None:
         """Run an island without a graph, and watch its stage as long as it is not known whether it can have one."""
@@ -253,6 +262,8 @@ class Pipeline:
             del self._probes[name]
             if probe.reason is not None:
                 self._failed[name] = probe.reason
+            else:
+                self._unconfirmed[name] = probe
             self.islands = self._compute_islands()
 
     def _mode_without_graphs(self) -> str:
@@ -281,6 +292,7 @@ class Pipeline:
             culprit = island.key[0]
         if culprit is not None:
             self._failed[culprit] = reason
+            self._unconfirmed.pop(culprit, None)
             if len(island.key) > 1:
                 self.scope.graphs.forget(self._graph_key(island.key))
             self.scope.graphs.give_up(self._graph_key((culprit,)), reason)
@@ -291,7 +303,7 @@ class Pipeline:
             message = f"stages {', '.join(island.key)} make no graph together, each is tried on its own: {reason}"
         self.islands = self._compute_islands()
         if self.scope.mode is LaunchMode.GRAPH:
-            warnings.warn(f"{self.scope.name}: {message}", CaptureWarning, stacklevel=3)
+            warn_caller(f"{self.scope.name}: {message}")
 
     def _rejoin(self) -> None:
         """Join the stages that were tried on their own again, once it is known which of them can't be captured."""

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from treadle.launch.captured import CapturedLaunches
-from treadle.launch.errors import StaleArgumentError
+from treadle.launch.errors import LaunchError, StaleArgumentError
+from treadle.launch.identity import call
 
 if TYPE_CHECKING:
     from treadle.launch.scope import LaunchScope
@@ -19,9 +20,9 @@ _RUNS = 2
 class StageProbe:
     """Watches the first runs of a stage.
 
-    Two runs must launch the same, and so must a capture of it, which is thrown away: a stage that counts steps, swaps
-    buffers, or takes another path now and then is better off without a graph. What is launched without a launch cache
-    is not seen.
+    Two runs must launch the same, and so must a capture of it, which is thrown away, and then the capture of the graph
+    that the stage becomes part of: a stage that counts steps, swaps buffers, or takes another path now and then is
+    better off without a graph. A stage that does more than its launch caches see has none either.
 
     Args:
         scope: Owner of the stage.
@@ -48,7 +49,24 @@ class StageProbe:
             return False
         self.reason = self._difference(self._seen[0], launches) or self._try_capture(fn, launches)
         self._seen.clear()
+        if self.reason is None:
+            self._seen.append(launches)
         return True
+
+    def run_again(self, fn: Callable[[], object]) -> None:
+        """Run the stage once more. In a capture, it must launch what was seen.
+
+        Raises:
+            LaunchError: It launches something else in a capture.
+        """
+        log = self._scope.graphs.captures.open
+        if log is None or log.probing or not self._scope.device.is_capturing:
+            call(fn)
+            return
+        start = log.count
+        call(fn)
+        if reason := self._difference(self._seen[0], log.since(start)):
+            raise LaunchError(reason)
 
     def _try_capture(self, fn: Callable[[], object], seen: CapturedLaunches) -> str | None:
         captured = self._scope.graphs.try_capture(fn)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import warp as wp
 
-__all__ = ["GraphTopology", "read_topology"]
+__all__ = ["GraphTopology", "count_operations", "read_topology"]
 
 _NODE = re.compile(r'^\s*"graph_\d+_node_\d+"\s*\[', re.MULTILINE)
 _KERNEL = re.compile(r'shape="octagon"\s*label="\d+\n(\w+)')
@@ -26,6 +26,19 @@ class GraphTopology:
     """Names of the kernels."""
     exact: bool
     """Whether the CUDA driver said so. Else it is what the owner's launch caches noted, without other launches."""
+
+
+def count_operations(graph: wp.Graph) -> int | None:
+    """Return how many launches, copies and fills are in a graph, ``None`` if it is not known.
+
+    The CUDA driver knows its nodes. On the CPU, Warp's recorder knows, which is no public part of Warp; without it
+    there are the modules that the graph uses, which say nothing of copies.
+    """
+    if graph.device.is_cuda:
+        topology = read_topology(graph)
+        return None if topology is None else topology.node_count
+    count: int | None = getattr(getattr(graph, "_apic_capture", None), "operation_count", None)
+    return count if count is not None else (len(graph.module_execs) or None)
 
 
 def read_topology(graph: wp.Graph) -> GraphTopology | None:
