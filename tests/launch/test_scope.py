@@ -21,7 +21,7 @@ def test_child_scopes_inherit(device):
     child = scope.child("robot").child("sensor")
     assert (child.device, child.mode, child.contract) == (scope.device, scope.mode, scope.contract)
     assert child.name == "env/robot/sensor"
-    assert [scope.child("arm").name for _ in range(2)] == ["env/arm", "env/arm#2"]
+    assert [arm.name for arm in [scope.child("arm") for _ in range(2)]] == ["env/arm", "env/arm#2"]
 
 
 def test_invalidate_drops_graphs_then_drains_then_drops_commands(device, monkeypatch):

@@ -37,7 +37,9 @@ def test_invalidations_are_not_instability(device):
 def test_a_tree_of_owners(device):
     scope = support.scope(device)
     out = zeros(device)
-    for part in (scope, scope.child("arm"), scope.child("arm"), scope.child("arm").child("hand")):
+    arms = [scope.child("arm") for _ in range(3)]
+    parts = [scope, arms[0], arms[1], arms[2].child("hand")]
+    for part in parts:
         part.launches.launch(support.count, 1, [], [out])
     stats = scope.stats
     assert stats.total("recorded") == 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
@@ -12,12 +11,18 @@ from treadle.launch.bound import BoundLaunch
 from treadle.launch.captured import CaptureLog
 from treadle.launch.dims import Dim, extents, is_empty
 from treadle.launch.errors import LaunchError
-from treadle.launch.exclusive import CPU_CAPTURE, after_captures
+from treadle.launch.exclusive import CAPTURES, OPEN_CAPTURE, after_captures
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
-from treadle.launch.pointers import CachedPointer, recorded_pointers
-from treadle.launch.record import LaunchCall, LaunchRecord, argument_index, as_names, check_argument_lists
-from treadle.launch.signature import ArgumentSignature
-from treadle.launch.stats import LaunchStats, SiteStats
+from treadle.launch.pointers import CachedPointer
+from treadle.launch.record import (
+    LaunchCall,
+    LaunchRecord,
+    argument_index,
+    as_names,
+    check_argument_lists,
+    check_site,
+)
+from treadle.launch.recorder import LaunchRecorder
 
 __all__ = ["LaunchCache"]
 
@@ -49,16 +54,14 @@ class LaunchCache:
     ):
         self.device = wp.get_device(device)
         self.name = name or "LaunchCache"
-        self.captures = captures or CaptureLog()
-        self.stats = LaunchStats(self.name)
         self._mode = resolve_mode(mode)
         self._contract = resolve_contract(contract)
-        self._trusts = self._contract is LaunchContract.TRUSTED
-        self._verifies = self._contract is LaunchContract.DEBUG
+        self.recorder = LaunchRecorder(self.device, self._mode, self._contract, self.name, captures)
+        self.stats = self.recorder.stats
+        self._trusts = self.recorder.trusts
+        self._verifies = self.recorder.verifies
         self._runtime = self.device.runtime
-        self.closed = False
-        self._records: dict[tuple[wp.Kernel, Hashable], LaunchRecord] = {}
-        self._bound: weakref.WeakSet[BoundLaunch] = weakref.WeakSet()
+        self._records = self.recorder.records
 
     @property
     def mode(self) -> LaunchMode:
@@ -110,23 +113,24 @@ class LaunchCache:
             device: Not to be given: a cache launches on its own device.
 
         Raises:
-            LaunchError: The kernel has no argument of a name in ``dynamic``; ``inputs`` or ``outputs`` is no list; a
-                device is given; a graph of the CPU is being captured, and an argument is an array of another library;
-                or, with the ``debug`` contract, threads would run past the end of an array.
+            LaunchError: The kernel has no argument of a name in ``dynamic``; ``inputs`` or ``outputs`` is no list; the
+                site can't be hashed; a device is given; a graph is being captured, and this launch can't be part of it:
+                it has another device, a stream that is not captured, or, on the CPU, an array of another library; or,
+                with the ``debug`` contract, threads would run past the end of an array.
             StaleArgumentError: ``debug`` contract, and an argument is not what was recorded at this site.
         """
         if type(dim) is not int and type(dim) is not tuple:
             dim = extents(dim)
-        record = self._records.get((kernel, site))
         try:
+            record = self._records.get((kernel, site))
             args = None if self._trusts else [*inputs, *outputs]
         except Exception:
+            check_site(kernel, site)
             check_argument_lists(kernel, inputs=inputs, outputs=outputs)
             raise
         if (
             record is None
-            or self.captures.open is not None
-            or CPU_CAPTURE.thread is not None
+            or CAPTURES.open
             or adjoint
             or device is not None
             or self._runtime.tape is not None
@@ -203,19 +207,20 @@ class LaunchCache:
         identity (a struct, a vector, a tensor) under the ``debug`` contract.
 
         Raises:
-            LaunchError: The kernel has no argument of a name in ``dynamic``, ``inputs`` or ``outputs`` is no list, or a
-                device is given.
+            LaunchError: The kernel has no argument of a name in ``dynamic``, ``inputs`` or ``outputs`` is no list, the
+                site can't be hashed, or a device is given.
         """
-        self._check_open()
+        self.recorder.check_open()
         self._check_device(kernel, device)
         check_argument_lists(kernel, inputs=inputs, outputs=outputs)
+        check_site(kernel, site)
         for name in as_names(dynamic):
             argument_index(kernel, name)
-        stats = self._site_stats(kernel, "bound" if site is None else site)
+        stats = self.recorder.site_stats(kernel, "bound" if site is None else site)
         dim = dim if isinstance(dim, int) else extents(dim)
         call = LaunchCall(kernel, dim, [*inputs, *outputs], site, None, block_dim, max_blocks, dynamic)
-        bound = BoundLaunch(self, call, stats)
-        self._bound.add(bound)
+        bound = BoundLaunch(self.recorder, call, stats)
+        self.recorder.add_bound(bound)
         return bound
 
     def invalidate(self) -> None:
@@ -224,23 +229,12 @@ class LaunchCache:
         Graphs that hold launches of this cache are captured again before they are launched.
         :meth:`LaunchScope.invalidate` drops them at once, in the right order.
         """
-        self.drop_records()
-        for bound in self.bound:
-            bound.release()
-
-    def drop_records(self) -> None:
-        """Do as :meth:`invalidate` does, and leave the bound launches as they are."""
-        self.outdate_graphs()
-        self._records.clear()
-
-    def outdate_graphs(self) -> None:
-        """Mark the graphs, of whatever owner, that hold launches of this cache."""
-        self.captures.outdate(self)
+        self.recorder.invalidate()
 
     @property
     def bound(self) -> list[BoundLaunch]:
         """The bound launches that somebody holds."""
-        return list(self._bound)
+        return self.recorder.bound
 
     @property
     def records(self) -> list[LaunchRecord]:
@@ -250,63 +244,12 @@ class LaunchCache:
 
     def pointers(self) -> Iterator[CachedPointer]:
         """Yield the pointers of the recorded launches, and of what is bound."""
-        for record in self._records.values():
-            yield from recorded_pointers(self.name, "record", record)
-        for bound in self.bound:
-            yield from bound.pointers()
+        yield from self.recorder.pointers()
 
     @property
     def tape_active(self) -> bool:
         """Whether a ``wp.Tape`` is recording: launches then go through ``wp.launch``, so that the tape sees them."""
         return self._runtime.tape is not None
-
-    # -- what the launch cache and its bound launches share ----------------------------------------------------------
-
-    def note(self, record: LaunchRecord) -> None:
-        """Note a launch of the graph that is being captured."""
-        assert self.captures.open is not None
-        self._refuse_foreign_arrays(record.kernel, record.args)
-        self.captures.open.note(self.name, record.kernel, record.site, record.args, record.declared, self, record.dim)
-        self.captures.open.depends_on(record.module)
-
-    def note_call(self, call: LaunchCall) -> None:
-        """Note a launch that has no record."""
-        assert self.captures.open is not None
-        declared = [parameter.type for parameter in call.kernel.adj.args]
-        self.captures.open.note(self.name, call.kernel, call.site, call.args, declared, self, call.dim)
-        self.captures.open.keep((call.adj_inputs, call.adj_outputs))
-
-    def record(self, call: LaunchCall, stats: SiteStats) -> LaunchRecord:
-        """Record a launch without issuing it."""
-        self._check_open()
-        record = LaunchRecord(call, self.device, stats)
-        if self._verifies:
-            record.snapshot()
-        return record
-
-    def launch_unrecorded(self, call: LaunchCall, stats: SiteStats) -> LaunchRecord | None:
-        """Launch what has no record, and return the new one where the mode is to record."""
-        self._check_open()
-        log = self.captures.open
-        if is_empty(call.dim):
-            call.issue(self.device)  # runs nothing, but says what is wrong with the call, if anything is
-            return None
-        if log is not None and log.probing:
-            self.note_call(call)
-            return None
-        if log is not None:
-            self._refuse_foreign_arrays(call.kernel, call.args)
-        if self._mode is LaunchMode.EAGER or self.tape_active or call.adjoint:
-            stats.eager += 1
-            call.issue(self.device)
-            if log is not None:
-                self.note_call(call)
-            return None
-        record = self.record(call, stats)
-        if log is not None:
-            self.note(record)
-        record.command.launch(call.stream)
-        return record
 
     def _check_device(self, kernel: wp.Kernel, device: object) -> None:
         if device is not None:
@@ -315,21 +258,15 @@ class LaunchCache:
                 f"its own device, {self.device}. Leave it out, or use a cache of the other device"
             )
 
-    def _check_open(self) -> None:
-        if self.closed:
-            raise LaunchError(f"{self.name} is closed: nothing can be launched or bound with it any more")
-
     def _launch_with_care(self, record: LaunchRecord | None, call: LaunchCall) -> None:
         """Launch whatever is not seen at once to be the recorded call."""
-        log = self.captures.open
+        log = OPEN_CAPTURE.launches
         probing = log is not None and log.probing
         if record is None or probing or call.adjoint or self.tape_active or not self._refresh(record, call):
-            self._launch_unrecorded(call)
+            self.recorder.launch(call)
             return
         record.stats.replayed += 1
-        if log is not None:
-            self.note(record)
-        record.command.launch(call.stream)
+        self.recorder.replay(record, call.stream)
 
     def _refresh(self, record: LaunchRecord, call: LaunchCall) -> bool:
         """Make a record fit the arguments of a call; return False where it has to be recorded again."""
@@ -342,34 +279,12 @@ class LaunchCache:
             record.verify(self.name, call.args, call.dim)
         if not record.matches_layout(call.args, call.block_dim, call.max_blocks):
             return False
-        record.refresh(call.args, call.dim)
+        try:
+            record.refresh(call.args, call.dim)
+        except BaseException:
+            self._records.pop((call.kernel, call.site), None)  # it may be patched in part
+            raise
         return True
-
-    def _refuse_foreign_arrays(self, kernel: wp.Kernel, args: Sequence[Any]) -> None:
-        """Refuse, while the CPU captures, what Warp can't put into a graph there: it knows its own arrays only."""
-        if self.device.is_cuda or not self.device.is_capturing:
-            return
-        for parameter, value in zip(kernel.adj.args, args, strict=False):
-            if ArgumentSignature.of(value, parameter.type).kind == "buffer":
-                raise LaunchError(
-                    f"argument {parameter.label!r} of kernel {kernel.key!r} is a {type(value).__name__}: a graph of "
-                    f"the CPU takes arrays of Warp only, for example wp.from_torch(...)"
-                )
-
-    def _launch_unrecorded(self, call: LaunchCall) -> None:
-        stats = self._site_stats(call.kernel, call.site)
-        record = self.launch_unrecorded(call, stats)
-        if record is not None:
-            key = (call.kernel, call.site)
-            stats.rerecorded += key in self._records
-            self._records[key] = record
-
-    def _site_stats(self, kernel: wp.Kernel, site: Hashable) -> SiteStats:
-        key = (kernel, site)
-        stats = self.stats.sites.get(key)
-        if stats is None:
-            stats = self.stats.sites[key] = SiteStats(kernel=kernel.key, site=site, owner=self.name)
-        return stats
 
 
 def _block_threads(device: wp.Device, block_dim: int | None) -> int:

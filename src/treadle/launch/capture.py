@@ -11,7 +11,7 @@ import warp as wp
 
 from treadle.launch.captured import CapturedLaunches, CaptureLog
 from treadle.launch.errors import LaunchError
-from treadle.launch.exclusive import capturing_on
+from treadle.launch.exclusive import capturing_on, noted_in
 from treadle.launch.host_reads import HostReadGuard
 from treadle.launch.identity import call
 from treadle.launch.topology import count_operations
@@ -54,7 +54,7 @@ class GraphCapturer:
             capturing_on(self.device),
             _COLLECTOR_OFF,
             self._on_capture_stream() as stream,
-            self.noting(launches),
+            noted_in(launches, self.device),
         ):
             with guard.watching(stream), HostReadGuard().watching(), self._scoped_capture(stream) as capture:
                 call(fn)
@@ -65,16 +65,6 @@ class GraphCapturer:
 
     def _scoped_capture(self, stream: wp.Stream | None) -> wp.ScopedCapture:
         return wp.ScopedCapture(device=self.device, stream=stream, capture_mode=self.mode)
-
-    @contextlib.contextmanager
-    def noting(self, launches: CapturedLaunches) -> Iterator[None]:
-        """Note what the launch caches launch inside."""
-        outer = self.log.open
-        self.log.open = launches
-        try:
-            yield
-        finally:
-            self.log.open = outer
 
     @contextlib.contextmanager
     def _on_capture_stream(self) -> Iterator[wp.Stream | None]:

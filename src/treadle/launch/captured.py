@@ -13,6 +13,7 @@ import warp as wp
 
 from treadle.launch.dims import Dim, extents
 from treadle.launch.errors import StaleArgumentError
+from treadle.launch.exclusive import OPEN_CAPTURE
 from treadle.launch.inputs import Inputs, KnownInputs, read_inputs
 from treadle.launch.modules import LoadedModule
 from treadle.launch.pointers import CachedPointer, captured_pointers
@@ -230,14 +231,15 @@ class CapturedLaunches:
 
 
 class CaptureLog:
-    """Shared by the caches of one owner and its children.
-
-    ``open`` is where launches are noted while a graph is being captured.
-    """
+    """The graphs that hold launches of one owner and its children. The caches of these share it."""
 
     def __init__(self) -> None:
-        self.open: CapturedLaunches | None = None
         self._captured: weakref.WeakSet[CapturedLaunches] = weakref.WeakSet()
+
+    @property
+    def open(self) -> CapturedLaunches | None:
+        """Where launches are noted while this thread captures a graph, of whatever owner, or watches a run."""
+        return OPEN_CAPTURE.launches
 
     def add(self, captured: CapturedLaunches) -> None:
         """Remember the launches of a graph for as long as the graph lives."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import warp as wp
 
 from treadle.launch.errors import LaunchError
+from treadle.launch.signature import is_struct
 
-__all__ = ["Dim", "check_dim", "covered_arrays", "extents", "is_empty"]
+__all__ = ["Dim", "check_dim", "covered_arrays", "extents", "is_empty", "other_shape"]
 
 Dim = int | Sequence[int]
 
@@ -52,3 +53,23 @@ def check_dim(kernel: wp.Kernel, args: Sequence[Any], covered: Iterable[int], di
                 f"{shape} has. It had a thread for each element before, so threads would run past its end: replace the "
                 f"array as well. If the kernel looks where the array ends, bind it anew, or name another site"
             )
+
+
+def other_shape(name: str, old: Any, new: Any) -> tuple[str, tuple[int, ...], tuple[int, ...]] | None:
+    """Return the first array of an argument that would have another shape: its name, its shape, and the new one.
+
+    Arrays in structs count, with names as ``argument.field``. ``None`` stands for no array, and fits any.
+    """
+    was, now = dict(_shapes(name, old)), dict(_shapes(name, new))
+    for path, shape in was.items():
+        if path in now and now[path] != shape:
+            return path, shape, now[path]
+    return None
+
+
+def _shapes(name: str, value: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
+    if is_struct(value):
+        for field in value._cls.vars:
+            yield from _shapes(f"{name}.{field}", getattr(value, field))
+    elif getattr(value, "shape", None) is not None:
+        yield name, tuple(value.shape)

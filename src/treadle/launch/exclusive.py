@@ -10,27 +10,43 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import warp as wp
 
-__all__ = ["CPU_CAPTURE", "after_captures", "capturing_on", "exclusive_on"]
+if TYPE_CHECKING:
+    from treadle.launch.captured import CapturedLaunches
+
+__all__ = ["CAPTURES", "OPEN_CAPTURE", "after_captures", "capturing_on", "exclusive_on", "noted_in"]
 
 _LOCK = threading.RLock()
 _NOTHING: AbstractContextManager[Any] = contextlib.nullcontext()
 
 
-class _OpenCapture:
-    """The capture of a CPU graph that is open, if any."""
+class _Captures:
+    """What all threads have to know."""
 
-    __slots__ = ("thread",)
+    __slots__ = ("cpu_thread", "open")
 
     def __init__(self) -> None:
-        self.thread: int | None = None
-        """The thread that captures."""
+        self.open = 0
+        """How many captures, and runs that are watched, are open. While there are any, each launch looks closer."""
+        self.cpu_thread: int | None = None
+        """The thread that captures a CPU graph."""
 
 
-CPU_CAPTURE = _OpenCapture()
+class _OpenCapture(threading.local):
+    """The capture, or the run that is watched, of this thread."""
+
+    launches: CapturedLaunches | None = None
+    """Where launch caches note what they launch, whoever captures and whoever they belong to."""
+    device: wp.Device | None = None
+    """Device of the capture; ``None`` where nothing is captured."""
+
+
+CAPTURES = _Captures()
+OPEN_CAPTURE = _OpenCapture()
+_COUNTING = threading.Lock()
 
 
 def exclusive_on(device: wp.Device, *, capturing_allowed: bool = True) -> AbstractContextManager[Any]:
@@ -40,7 +56,7 @@ def exclusive_on(device: wp.Device, *, capturing_allowed: bool = True) -> Abstra
 
 def after_captures(device: wp.Device) -> AbstractContextManager[Any]:
     """Return a context that waits while another thread captures a CPU graph, which a launch would meddle with."""
-    foreign = device.is_cpu and CPU_CAPTURE.thread not in (None, threading.get_ident())
+    foreign = device.is_cpu and CAPTURES.cpu_thread not in (None, threading.get_ident())
     return _LOCK if foreign else _NOTHING
 
 
@@ -51,8 +67,28 @@ def capturing_on(device: wp.Device) -> Iterator[None]:
         yield
         return
     with _LOCK:
-        outer, CPU_CAPTURE.thread = CPU_CAPTURE.thread, threading.get_ident()
+        outer, CAPTURES.cpu_thread = CAPTURES.cpu_thread, threading.get_ident()
         try:
             yield
         finally:
-            CPU_CAPTURE.thread = outer
+            CAPTURES.cpu_thread = outer
+
+
+@contextlib.contextmanager
+def noted_in(launches: CapturedLaunches, device: wp.Device | None = None) -> Iterator[None]:
+    """Note what the launch caches launch in this thread.
+
+    Args:
+        launches: Takes the notes.
+        device: Device that is being captured, if any.
+    """
+    outer = OPEN_CAPTURE.launches, OPEN_CAPTURE.device
+    with _COUNTING:
+        CAPTURES.open += 1
+    OPEN_CAPTURE.launches, OPEN_CAPTURE.device = launches, device
+    try:
+        yield
+    finally:
+        OPEN_CAPTURE.launches, OPEN_CAPTURE.device = outer
+        with _COUNTING:
+            CAPTURES.open -= 1

@@ -13,7 +13,7 @@ from treadle.launch.allocations import noting_allocations
 from treadle.launch.capture import GraphCapturer, explain
 from treadle.launch.captured import CapturedLaunches, CaptureLog
 from treadle.launch.errors import AllocationError, LaunchError, StaleArgumentError
-from treadle.launch.exclusive import exclusive_on
+from treadle.launch.exclusive import exclusive_on, noted_in
 from treadle.launch.graph_entry import CapturedGraph, GraphEntry
 from treadle.launch.identity import call, function_name
 from treadle.launch.inputs import Inputs, KnownInputs, read_inputs
@@ -350,7 +350,7 @@ class GraphCache:
 
     def observing(self, launches: CapturedLaunches) -> AbstractContextManager[None]:
         """Note what the launch caches launch inside, for real, without a capture."""
-        return self._capturer.noting(launches)
+        return noted_in(launches)
 
     def sites(self, key: Hashable) -> list[str]:
         """Return the kernels that the launch caches put into the graph of a key, empty without a graph."""

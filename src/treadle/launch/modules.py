@@ -17,7 +17,7 @@ class LoadedModule:
     where something did is the module loaded again, as ``wp.launch`` does, which mostly gives the same executable.
     """
 
-    __slots__ = ("block_dim", "device", "executable", "hashers", "module")
+    __slots__ = ("__weakref__", "block_dim", "device", "executable", "hashers", "module")
 
     def __init__(self, command: Any):
         self.module: Any = command.kernel.module

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from treadle.launch.dims import other_shape
 from treadle.launch.errors import LaunchError
 from treadle.launch.record import LaunchCall
 from treadle.launch.signature import is_constant, is_scalar
@@ -73,11 +74,13 @@ def _problem(old: Any, new: Any) -> str | None:
     """Return what Warp would not refuse by itself."""
     if new is None:
         return "can't become None here; BoundLaunch.set does that, for a kernel that looks whether an array is there"
-    was, now = getattr(old, "shape", None), getattr(new, "shape", None)
-    if was is not None and now is not None and tuple(was) != tuple(now):
+    other = other_shape("", old, new)
+    if other is not None:
+        field, was, now = other
+        of = f" of {field[1:]}" if field else ""
         return (
-            f"has shape {tuple(was)} and the new one has {tuple(now)}: the number of threads would not fit; give both "
-            f"to the bound launch, with BoundLaunch.set(name, value, dim=...), or bind again"
+            f"has shape {was}{of} and the new one has {now}: the number of threads would not fit; give both to the "
+            f"bound launch, with BoundLaunch.set(name, value, dim=...), or bind again"
         )
     return None
 

@@ -15,7 +15,7 @@ from treadle.launch.modules import LoadedModule
 from treadle.launch.signature import ArgumentSignature, is_constant, is_scalar, is_struct
 from treadle.launch.stats import SiteStats
 
-__all__ = ["LaunchCall", "LaunchRecord", "argument_index", "as_names", "check_argument_lists", "extents"]
+__all__ = ["LaunchCall", "LaunchRecord", "argument_index", "as_names", "check_argument_lists", "check_site", "extents"]
 
 _is = operator.is_
 
@@ -154,8 +154,11 @@ class LaunchRecord:
         return value is old or _same_layout(value, old, self.kernel.is_generic)
 
     def refresh(self, args: Sequence[Any], dim: Dim) -> bool:
-        """Patch what differs from the recorded arguments into the command; return whether anything did."""
-        patched, dynamic = self.set_dim(dim), False
+        """Patch what differs from the recorded arguments into the command; return whether anything did.
+
+        Where this raises, the command may be patched in part: it must not be launched any more.
+        """
+        patched = dynamic = False
         for index, (new, old) in enumerate(zip(args, self.args, strict=True)):
             if self._differs(index, new, old):
                 self.patch(index, new)
@@ -163,6 +166,7 @@ class LaunchRecord:
                     dynamic = True
                 else:
                     patched = True
+        patched |= self.set_dim(dim)
         self.stats.patched += patched
         self.stats.dynamic += dynamic
         return patched or dynamic
@@ -285,6 +289,21 @@ def check_argument_lists(kernel: wp.Kernel, **lists: Any) -> None:
                 f"kernel {kernel.key!r}: {name} is a list of arguments, received a {type(values).__name__}: write "
                 f"{name}=[...] around it"
             )
+
+
+def check_site(kernel: wp.Kernel, site: Any) -> None:
+    """Refuse a site that can't be a key.
+
+    Raises:
+        LaunchError: It can't be hashed.
+    """
+    try:
+        hash(site)
+    except TypeError:
+        raise LaunchError(
+            f"kernel {kernel.key!r}: the site {site!r} can't be hashed: name it with a string, a number, or a tuple of "
+            f"these"
+        ) from None
 
 
 def _same_layout(new: Any, old: Any, generic: bool) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ from treadle.launch.graph import GraphCache
 from treadle.launch.modes import LaunchContract, LaunchMode, resolve_contract, resolve_mode
 from treadle.launch.pointers import CachedPointer
 from treadle.launch.rebinding import plan_rebinding
+from treadle.launch.recorder import LaunchRecorder
 from treadle.launch.stats import LaunchStats
 
 if TYPE_CHECKING:
@@ -25,6 +28,50 @@ if TYPE_CHECKING:
 __all__ = ["LaunchScope"]
 
 _KEPT_REASONS = 100
+
+
+class _Part:
+    """What one scope recorded and captured, in the tree of owners. Held weakly: a part that is gone leaves nothing.
+
+    The scope itself does not count: ``scope.child("part").launches.bind(...)`` may be all that somebody keeps.
+    """
+
+    def __init__(self, name: str, recorder: LaunchRecorder, graphs: GraphCache, parent: _Part | None):
+        self.name = name
+        self.parent = parent
+        self.children: list[_Part] = []
+        self._recorder, self._graphs = weakref.ref(recorder), weakref.ref(graphs)
+
+    @property
+    def recorder(self) -> LaunchRecorder | None:
+        return self._recorder()
+
+    @property
+    def graphs(self) -> GraphCache | None:
+        return self._graphs()
+
+    def living(self) -> list[_Part]:
+        """Return the children that are alive, or have such children."""
+        self.children = [child for child in self.children if child.recorder or child.graphs or child.living()]
+        return self.children
+
+    def with_children(self) -> Iterator[_Part]:
+        """Yield all parts below this one, then this one."""
+        for child in self.living():
+            yield from child.with_children()
+        yield self
+
+    def root(self) -> _Part:
+        """Return the part that all belong to."""
+        return self if self.parent is None else self.parent.root()
+
+
+def _recorders(parts: Iterable[_Part]) -> list[LaunchRecorder]:
+    return [recorder for part in parts if (recorder := part.recorder) is not None]
+
+
+def _graph_caches(parts: Iterable[_Part]) -> list[GraphCache]:
+    return [graphs for part in parts if (graphs := part.graphs) is not None]
 
 
 class LaunchScope:
@@ -61,25 +108,39 @@ class LaunchScope:
 
         Args:
             name: Name of the part. A second child of that name is called ``name#2``.
+
+        Returns:
+            The scope. The parent does not keep it alive: what it recorded goes when nobody uses it any more.
         """
         self.graphs.check_open()
         path, number = f"{self.name}/{name}", 1
-        while any(child.name == path for child in self._children):
+        taken = {child.name for child in self._part.living()}
+        while path in taken:
             number += 1
             path = f"{self.name}/{name}#{number}"
         scope = LaunchScope.__new__(LaunchScope)
         scope.capture_mode = self.capture_mode
-        scope._set_up(self.device, self.mode, self.contract, path, self._captures, self)
-        self._children.append(scope)
+        scope._set_up(self.device, self.mode, self.contract, path, self._captures, self._part)
+        self._part.children.append(scope._part)
         return scope
 
     def pipeline(self, stages: Sequence[Stage]) -> Pipeline:
-        """Return a pipeline of stages that uses the graphs of this scope."""
+        """Return a pipeline of stages that uses the graphs of this scope.
+
+        They go some time after it: when a pipeline of this scope runs, or anything of the scope is called.
+        """
         from treadle.launch.pipeline import Pipeline
 
         self.graphs.check_open()
+        self._forget_gone()
         self._pipelines += 1
-        return Pipeline(stages, self, key=None if self._pipelines == 1 else f"pipeline {self._pipelines}")
+        key = None if self._pipelines == 1 else f"pipeline {self._pipelines}"
+        pipeline = Pipeline(stages, self, key=key)
+        # A destructor may run at any time, inside of a capture or in another thread: it only leaves word.
+        weakref.finalize(
+            pipeline, self._gone.append, (key, tuple(stage.name for stage in pipeline.stages))
+        ).atexit = False
+        return pipeline
 
     def exclusive(self) -> AbstractContextManager[Any]:
         """Return a context in which no other thread captures or launches a graph on the CPU.
@@ -89,6 +150,8 @@ class LaunchScope:
         another thread captures. What an owner does beside them (``wp.launch``, ``wp.copy``, ``fill_``) belongs in this
         context where other threads use graphs. It is re-entrant; on CUDA, or in a mode without graphs, it does nothing.
         """
+        if self._gone:
+            self._forget_gone()
         return self.graphs.exclusive
 
     def invalidate(self, reason: str) -> None:
@@ -101,14 +164,15 @@ class LaunchScope:
             LaunchError: A graph is being captured, so that nothing may be dropped.
         """
         with self.exclusive():
-            parts = self._drop_graphs(reason)
-            for part in parts:
-                part.launches.invalidate()
+            for recorder in self._drop_graphs(reason):
+                recorder.invalidate()
             self._note_invalidation(reason)
 
     def pointers(self) -> list[CachedPointer]:
         """Return every pointer that a record, a bound launch or a graph of this scope or its children uses."""
-        caches = [cache for part in self._parts() for cache in (part.launches, part.graphs)]
+        self._forget_gone()
+        parts = list(self._part.with_children())
+        caches = [cache for part in parts for cache in (part.recorder, part.graphs) if cache is not None]
         return [pointer for cache in caches for pointer in cache.pointers()]
 
     def rebind(self, replaced: Iterable[tuple[Any, Any]] = (), reason: str = "rebound") -> list[CachedPointer]:
@@ -133,10 +197,10 @@ class LaunchScope:
         self.graphs.check_open()
         with self.exclusive():
             self._refuse_while_capturing(reason)
-            bound = [launch for part in self._parts() for launch in part.launches.bound]
+            bound = [launch for recorder in _recorders(self._part.with_children()) for launch in recorder.bound]
             plan = plan_rebinding(self.name, bound, replaced)
-            for part in self._drop_graphs(reason):
-                part.launches.drop_records()
+            for recorder in self._drop_graphs(reason):
+                recorder.drop()
             for launch, call in plan:
                 launch.rebind(call)
             self._note_invalidation(reason)
@@ -150,36 +214,53 @@ class LaunchScope:
         if self.device.is_capturing:
             raise LaunchError(f"{self.name} can't be invalidated while a graph is being captured ({reason})")
 
-    def _drop_graphs(self, reason: str) -> list[LaunchScope]:
-        """Drop all graphs that depend on this scope and its children, and drain the device; return those scopes."""
+    def _drop_graphs(self, reason: str) -> list[LaunchRecorder]:
+        """Drop all graphs that depend on this scope and its children, and drain the device; return what is recorded."""
         self._refuse_while_capturing(reason)
-        parts = list(self._parts())
-        for part in parts:
-            part.launches.outdate_graphs()
-        for part in parts:
-            part.graphs.invalidate()
+        parts = list(self._part.with_children())
+        recorders = _recorders(parts)
+        for recorder in recorders:
+            recorder.outdate_graphs()
+        for graphs in _graph_caches(parts):
+            graphs.invalidate()
         # A graph of a parent may hold launches of this scope.
-        for scope in self._root()._parts():
-            scope.graphs.drop_outdated()
+        for graphs in _graph_caches(self._part.root().with_children()):
+            graphs.drop_outdated()
         wp.synchronize_device(self.device)
-        return parts
+        return recorders
+
+    def _forget_gone(self) -> None:
+        """Drop the graphs of pipelines that nobody has any more."""
+        if self.device.is_capturing:
+            return
+        while self._gone:
+            key, names = self._gone.popleft()
+            for first, last in itertools.combinations(range(len(names) + 1), 2):
+                island = names[first:last]
+                self.graphs.forget(island if key is None else (key, *island))
 
     def close(self) -> None:
         """Drop everything, before the owner's buffers go. The parent forgets this scope.
 
-        What was bound, pipelines and children raise :class:`LaunchError` from then on.
+        What was bound, pipelines and children raise :class:`LaunchError` from then on. They let go of their arguments
+        and functions.
         """
         self.invalidate("closed")
-        for part in self._parts():
-            part.launches.closed = part.graphs.closed = True
-        parent = self._parent()
-        if parent is not None and self in parent._children:
-            parent._children.remove(self)
+        parts = list(self._part.with_children())
+        for recorder in _recorders(parts):
+            recorder.close()
+        for graphs in _graph_caches(parts):
+            graphs.closed = True
+        parent = self._part.parent
+        if parent is not None and self._part in parent.children:
+            parent.children.remove(self._part)
 
     @property
     def stats(self) -> LaunchStats:
         """Statistics of this scope and its children."""
-        return LaunchStats.merged(part.launches.stats for part in reversed(list(self._parts())))
+        self._forget_gone()
+        parts = reversed(list(self._part.with_children()))
+        return LaunchStats.merged(recorder.stats for recorder in _recorders(parts))
 
     def __enter__(self) -> LaunchScope:
         return self
@@ -196,16 +277,15 @@ class LaunchScope:
         contract: LaunchContract,
         name: str,
         captures: CaptureLog,
-        parent: LaunchScope | None,
+        parent: _Part | None,
     ) -> None:
         self.device = wp.get_device(device)
         self.name = name
         self.invalidations: list[str] = []
         """Why this scope was invalidated, the last hundred times."""
         self._captures = captures
-        self._parent: Callable[[], LaunchScope | None] = (lambda: None) if parent is None else weakref.ref(parent)
-        self._children: list[LaunchScope] = []
         self._pipelines = 0
+        self._gone: deque[tuple[Hashable, tuple[str, ...]]] = deque()
         self.launches = LaunchCache(self.device, mode=mode, contract=contract, name=name, captures=captures)
         self.graphs = GraphCache(
             self.device,
@@ -216,6 +296,7 @@ class LaunchScope:
             captures=captures,
             capture_mode=self.capture_mode,
         )
+        self._part = _Part(name, self.launches.recorder, self.graphs, parent)
 
     @property
     def mode(self) -> LaunchMode:
@@ -226,13 +307,3 @@ class LaunchScope:
     def contract(self) -> LaunchContract:
         """Contract of both caches. Fixed, too."""
         return self.launches.contract
-
-    def _parts(self) -> Iterator[LaunchScope]:
-        """Yield the children, then this scope."""
-        for child in self._children:
-            yield from child._parts()
-        yield self
-
-    def _root(self) -> LaunchScope:
-        parent = self._parent()
-        return self if parent is None else parent._root()
