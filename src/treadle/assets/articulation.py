@@ -20,6 +20,8 @@ from treadle.physics import PhysicsBackend
 
 __all__ = ["Articulation"]
 
+JointIds = Sequence[int] | slice | torch.Tensor | None
+
 
 class Articulation:
     """One robot per environment, with persistent data.
@@ -95,21 +97,21 @@ class Articulation:
         """
         return match_names([names] if isinstance(names, str) else names, self.body_names, "body names")
 
-    def set_joint_effort_target(self, target: torch.Tensor, joint_ids: Sequence[int] | None = None) -> None:
+    def set_joint_effort_target(self, target: torch.Tensor, joint_ids: JointIds = None) -> None:
         """Set the efforts that effort-controlled joints apply from the next physics step on, until they are set again.
 
         Args:
             target: Efforts [N*m or N], shape (num_envs, num_joints), or one column per joint of ``joint_ids``.
-            joint_ids: Joints to set; ``None`` for all.
+            joint_ids: Joints to set, as indices, a tensor of them or a slice; ``None`` for all.
         """
         self._set_target(self.data.torch.joint_effort_target, target, joint_ids)
 
-    def set_joint_position_target(self, target: torch.Tensor, joint_ids: Sequence[int] | None = None) -> None:
+    def set_joint_position_target(self, target: torch.Tensor, joint_ids: JointIds = None) -> None:
         """Set the positions that position-controlled joints move to, until they are set again.
 
         Args:
             target: Positions [rad or m], shape (num_envs, num_joints), or one column per joint of ``joint_ids``.
-            joint_ids: Joints to set; ``None`` for all.
+            joint_ids: Joints to set, as indices, a tensor of them or a slice; ``None`` for all.
         """
         self._set_target(self.data.torch.joint_pos_target, target, joint_ids)
 
@@ -218,11 +220,12 @@ class Articulation:
             self.write_root_state_to_sim(data.default_root_pose, data.default_root_vel, env_mask, site="default")
 
     @staticmethod
-    def _set_target(view: torch.Tensor, target: torch.Tensor, joint_ids: Sequence[int] | None) -> None:
+    def _set_target(view: torch.Tensor, target: torch.Tensor, joint_ids: JointIds) -> None:
         if joint_ids is None:
             view.copy_(target)
         else:
-            view[:, list(joint_ids)] = target.to(view.dtype)
+            columns = joint_ids if isinstance(joint_ids, slice | torch.Tensor) else list(joint_ids)
+            view[:, columns] = target.to(view.dtype)
 
 
 def _torch_mask(env_mask: wp.array | torch.Tensor) -> torch.Tensor:

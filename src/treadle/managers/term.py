@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import inspect
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -45,7 +46,9 @@ class Term:
         if cfg.twin == "torch":
             self.twin = None
         self.params = _resolve(merged_params(cfg, where, skip), env, where)
-        self.instance = cfg.func(cfg, env) if isinstance(cfg.func, type) else None
+        for measurement in getattr(cfg.func, "measures", ()):
+            env.physics.measure(measurement)
+        self.instance = _instantiate(cfg, self.params, env, where) if isinstance(cfg.func, type) else None
         self.uses_warp = env.task_frontend == "warp" and self.twin is not None
         self.call: WarpCall | None = None
         if self.uses_warp:
@@ -136,6 +139,14 @@ def _resolve(params: dict[str, Any], env: Any, where: str) -> dict[str, Any]:
         name: value.resolve(env.scene, f"{where}.params[{name!r}]") if isinstance(value, SceneEntityCfg) else value
         for name, value in params.items()
     }
+
+
+def _instantiate(cfg: TermCfg, params: dict[str, Any], env: Any, where: str) -> Any:
+    """Make a term that is a class, with a configuration whose ``params`` are the resolved ones and stay current."""
+    try:
+        return cfg.func(dataclasses.replace(cfg, params=params), env)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
 
 
 def _same(a: Any, b: Any) -> bool:

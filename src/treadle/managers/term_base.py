@@ -19,7 +19,7 @@ class ManagerTermBase:
     views the torch form uses. Two terms of the same class have buffers of their own.
 
     Args:
-        cfg: Configuration of the term.
+        cfg: Configuration of the term. Its ``params`` are complete, resolved, and stay current.
         env: The environment.
     """
 

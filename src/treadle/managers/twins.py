@@ -12,7 +12,7 @@ import warp as wp
 
 from treadle.errors import ConfigError
 
-__all__ = ["WarpTwin", "find_twin", "path_of", "warp_twin"]
+__all__ = ["WarpTwin", "find_twin", "path_of", "registered_twins", "warp_twin"]
 
 _twins: dict[str, WarpTwin] = {}
 """Twins by the path of the torch form, so that a twin may be attached before that form is imported."""
@@ -112,6 +112,11 @@ def find_twin(func: Any) -> WarpTwin | None:
     if isinstance(func, wp.Function):
         return WarpTwin(func=func)
     return _twins.get(path_of(func))
+
+
+def registered_twins() -> dict[str, WarpTwin]:
+    """Return all Warp forms that were declared so far, by the path ``"package.module:name"`` of their torch form."""
+    return dict(_twins)
 
 
 def path_of(func: Any) -> str:

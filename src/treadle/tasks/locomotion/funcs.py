@@ -2,27 +2,19 @@
 
 import warp as wp
 
-__all__ = ["angle_to_target", "heading_projection", "normalized_position", "roll", "wrap_to_pi", "yaw"]
+from treadle.mdp.math_funcs import normalized_position, roll, wrap_to_pi, yaw
+
+__all__ = [
+    "angle_to_target",
+    "ground_distance",
+    "heading_projection",
+    "normalized_position",
+    "roll",
+    "wrap_to_pi",
+    "yaw",
+]
 
 wp.set_module_options({"enable_backward": False})
-
-
-@wp.func
-def wrap_to_pi(angle: float) -> float:
-    """Wrap an angle to [-pi, pi] [rad]."""
-    return wp.atan2(wp.sin(angle), wp.cos(angle))
-
-
-@wp.func
-def roll(q: wp.quat) -> float:
-    """Roll of a quaternion, XYZ Euler angles [rad]."""
-    return wp.atan2(2.0 * (q[3] * q[0] + q[1] * q[2]), 1.0 - 2.0 * (q[0] * q[0] + q[1] * q[1]))
-
-
-@wp.func
-def yaw(q: wp.quat) -> float:
-    """Yaw of a quaternion, XYZ Euler angles [rad]."""
-    return wp.atan2(2.0 * (q[3] * q[2] + q[0] * q[1]), 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2]))
 
 
 @wp.func
@@ -36,12 +28,6 @@ def heading_projection(root_pos: wp.vec3, root_quat: wp.quat, target: wp.vec3) -
     """Cosine between the body's x axis and the direction to the target in the ground plane."""
     direction = wp.normalize(wp.vec3(target[0] - root_pos[0], target[1] - root_pos[1], 0.0))
     return wp.dot(wp.quat_rotate(root_quat, wp.vec3(1.0, 0.0, 0.0)), direction)
-
-
-@wp.func
-def normalized_position(position: float, lower: float, upper: float) -> float:
-    """Joint position scaled so that its limits are -1 and 1."""
-    return (2.0 * position - upper - lower) / (upper - lower)
 
 
 @wp.func
