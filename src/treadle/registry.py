@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from treadle.errors import ConfigError, TreadleError, UnknownNameError, missing_extra
 
 if TYPE_CHECKING:
-    from treadle.envs import DirectEnv, DirectEnvCfg
+    from treadle.envs import VectorEnv, EnvCfg
     from treadle.rl import OnPolicyRunnerCfg
 
 __all__ = ["Frontend", "TaskSpec", "list_tasks", "make", "register", "task_spec"]
@@ -38,7 +38,7 @@ class TaskSpec:
     task_id: str
     """Stable id, without a frontend in it."""
     env_cfg: str
-    """Path of the :class:`treadle.envs.DirectEnvCfg` class."""
+    """Path of the :class:`treadle.envs.EnvCfg` class."""
     agent_cfg: str
     """Path of the :class:`treadle.rl.OnPolicyRunnerCfg` class."""
     frontends: dict[str, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class TaskSpec:
     description: str = ""
     """One line for ``treadle list``."""
 
-    def load_env_cfg(self) -> DirectEnvCfg:
+    def load_env_cfg(self) -> EnvCfg:
         """Return a new configuration of the environment with the task's defaults."""
         return _resolve(self.env_cfg)()
 
@@ -54,7 +54,7 @@ class TaskSpec:
         """Return a new configuration of the learner with the task's defaults."""
         return _resolve(self.agent_cfg)()
 
-    def load_env_class(self, frontend: str) -> type[DirectEnv]:
+    def load_env_class(self, frontend: str) -> type[VectorEnv]:
         """Return the environment class of a frontend.
 
         Raises:
@@ -104,12 +104,12 @@ def task_spec(task_id: str) -> TaskSpec:
 def make(
     task_id: str,
     *,
-    cfg: DirectEnvCfg | None = None,
+    cfg: EnvCfg | None = None,
     frontend: Frontend = "warp",
     num_envs: int | None = None,
     device: str | None = None,
     seed: int | None = None,
-) -> DirectEnv:
+) -> VectorEnv:
     """Make the environment of a task.
 
     Args:
@@ -132,8 +132,8 @@ def make(
 
 
 def _make_cfg(
-    spec: TaskSpec, cfg: DirectEnvCfg | None, num_envs: int | None, device: str | None, seed: int | None
-) -> DirectEnvCfg:
+    spec: TaskSpec, cfg: EnvCfg | None, num_envs: int | None, device: str | None, seed: int | None
+) -> EnvCfg:
     import copy
 
     default = spec.load_env_cfg()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from treadle.cli.quiet import start_warp
 from treadle.devices import resolve_device
-from treadle.envs import DirectEnvCfg
+from treadle.envs import EnvCfg
 from treadle.errors import ConfigError
 from treadle.registry import TaskSpec
 
@@ -41,7 +41,7 @@ def as_options(problems: Iterable[str], shortcuts: dict[str, str]) -> list[str]:
     return named
 
 
-def env_problems(cfg: DirectEnvCfg) -> Iterator[str]:
+def env_problems(cfg: EnvCfg) -> Iterator[str]:
     """Yield one sentence for each value of an environment's configuration that is not allowed."""
     yield from (f"env.{problem}" for problem in cfg.problems())
     if cfg.sim.device in ("auto", "cpu"):
@@ -53,7 +53,7 @@ def env_problems(cfg: DirectEnvCfg) -> Iterator[str]:
         yield f"env.sim.{error}"
 
 
-def launch_problems(cfg: DirectEnvCfg) -> Iterator[str]:
+def launch_problems(cfg: EnvCfg) -> Iterator[str]:
     """Yield one sentence for each unknown name of a launch mode or contract; environment variables can hold one."""
     from treadle.launch import resolve_contract, resolve_mode
 

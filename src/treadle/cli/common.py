@@ -15,7 +15,7 @@ from treadle.errors import ConfigError
 
 if TYPE_CHECKING:
     from treadle.cli.options import PlayOptions, TrainOptions
-    from treadle.envs import DirectEnv, DirectEnvCfg
+    from treadle.envs import VectorEnv, EnvCfg
     from treadle.registry import TaskSpec
     from treadle.rl.checkpoint import Checkpoint
 
@@ -88,7 +88,7 @@ def resolve_frontend(options: TrainOptions | PlayOptions, checkpoint: Checkpoint
 
 
 @contextlib.contextmanager
-def open_env(spec: TaskSpec, cfg: DirectEnvCfg, frontend: str) -> Iterator[DirectEnv]:
+def open_env(spec: TaskSpec, cfg: EnvCfg, frontend: str) -> Iterator[VectorEnv]:
     """Make an environment and close it at the end."""
     start_warp()
     env_class = spec.load_env_class(frontend)

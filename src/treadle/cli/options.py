@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from treadle.envs import DirectEnvCfg
+from treadle.envs import EnvCfg
 from treadle.rl_cfg import OnPolicyRunnerCfg
 
 __all__ = ["PlayOptions", "TrainOptions"]
@@ -55,7 +55,7 @@ class TrainOptions(_CommonOptions):
     device."""
     quiet: bool = False
     """Print no line per iteration."""
-    env: DirectEnvCfg = field(default_factory=DirectEnvCfg)
+    env: EnvCfg = field(default_factory=EnvCfg)
     """Configuration of the environment."""
     agent: OnPolicyRunnerCfg = field(default_factory=OnPolicyRunnerCfg)
     """Configuration of the learner."""

@@ -62,7 +62,9 @@ def parse(default: T, argv: list[str], prog: str) -> T:
     errors = io.StringIO()
     try:
         with contextlib.redirect_stderr(errors):
-            options, unknown = tyro.cli(type(default), default=default, args=argv, prog=prog, return_unknown_args=True)
+            options, unknown = tyro.cli(
+                type(default), default=default, args=argv, prog=prog, return_unknown_args=True, config=_tyro_config()
+            )
     except SystemExit as stop:
         if not stop.code:
             raise
@@ -72,6 +74,13 @@ def parse(default: T, argv: list[str], prog: str) -> T:
     if unknown:
         raise ConfigError(f"{_describe_unknown(unknown, option_types(default))}; see '{prog} --help'")
     return options
+
+
+def _tyro_config() -> tuple[Any, ...]:
+    """One option per field: no subcommands for alternatives, and nothing that can't be given as text."""
+    import tyro
+
+    return (tyro.conf.AvoidSubcommands, tyro.conf.SuppressFixed)
 
 
 def peek(argv: list[str], option: str) -> str | None:

@@ -16,7 +16,7 @@ from treadle.errors import ConfigError
 
 if TYPE_CHECKING:
     from treadle.cli.options import PlayOptions
-    from treadle.envs import DirectEnvCfg
+    from treadle.envs import EnvCfg
     from treadle.registry import TaskSpec
     from treadle.rl.checkpoint import Checkpoint
 
@@ -55,7 +55,7 @@ class _Plan:
     spec: TaskSpec
     frontend: str
     options: PlayOptions
-    cfg: DirectEnvCfg
+    cfg: EnvCfg
     path: Path
     checkpoint: Checkpoint
 

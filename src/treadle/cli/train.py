@@ -18,7 +18,7 @@ from treadle.errors import ConfigError
 
 if TYPE_CHECKING:
     from treadle.cli.options import TrainOptions
-    from treadle.envs import DirectEnv
+    from treadle.envs import VectorEnv
     from treadle.registry import TaskSpec
     from treadle.rl.checkpoint import Checkpoint
     from treadle.rl.logger import Progress
@@ -162,7 +162,7 @@ def _train(plan: _Plan) -> int:
 class _Reporter:
     """Prints a line per iteration, and how kernels are launched: as planned, as they are, and whenever that changes."""
 
-    def __init__(self, env: DirectEnv, quiet: bool):
+    def __init__(self, env: VectorEnv, quiet: bool):
         self.last: Progress | None = None
         self._env = env
         self._quiet = quiet
@@ -186,7 +186,7 @@ class _Reporter:
                 print(*lines, sep="\n")
 
 
-def _write_params(plan: _Plan, env: DirectEnv) -> None:
+def _write_params(plan: _Plan, env: VectorEnv) -> None:
     """Write the configurations of the run as JSON files.
 
     Raises:

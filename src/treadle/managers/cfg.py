@@ -33,7 +33,7 @@ class TermCfg:
     """A function ``f(env, **params)``, a class derived from :class:`ManagerTermBase`, or a Warp term alone."""
     params: dict[str, Any] = field(default_factory=dict)
     """Parameters by name; the others take the defaults of the function's signature."""
-    twin: Any = field(default=None, repr=False, compare=False, metadata={"stored": False})
+    twin: object = field(default=None, repr=False, compare=False, metadata={"stored": False})
     """Warp form of ``func``; ``None`` takes the one that :func:`treadle.managers.warp_twin` declared for it, and
     ``"torch"`` none."""
 

@@ -33,8 +33,8 @@ class SceneEntityCfg:
     """Joints, set when the term is made: ``slice(None)`` for all in order, else a tensor of indices, int64."""
     body_ids: Any = field(default_factory=lambda: slice(None), init=False, compare=False)
     """Bodies, in the same way."""
-    resolved: ResolvedEntity | None = field(default=None, init=False, compare=False, repr=False)
-    """Entity and indices, set when the term is made."""
+    resolved: object = field(default=None, init=False, compare=False, repr=False)
+    """A :class:`ResolvedEntity`, set when the term is made."""
 
     def problems(self, where: str) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed."""

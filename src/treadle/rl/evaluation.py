@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 if TYPE_CHECKING:
-    from treadle.envs import DirectEnv
+    from treadle.envs import VectorEnv
     from treadle.rl.policy import Policy
 
 __all__ = ["Evaluation", "evaluate"]
@@ -46,7 +46,7 @@ class Evaluation:
 
 
 def evaluate(
-    env: DirectEnv, policy: Policy, *, num_episodes: int | None = None, num_steps: int | None = None
+    env: VectorEnv, policy: Policy, *, num_episodes: int | None = None, num_steps: int | None = None
 ) -> Evaluation:
     """Reset an environment and play a policy in it.
 

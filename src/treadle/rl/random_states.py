@@ -8,12 +8,12 @@ import torch
 import warp as wp
 
 if TYPE_CHECKING:
-    from treadle.envs import DirectEnv
+    from treadle.envs import VectorEnv
 
 __all__ = ["random_states", "restore_env_random_state", "restore_random_states"]
 
 
-def random_states(env: DirectEnv, device: str) -> dict[str, torch.Tensor]:
+def random_states(env: VectorEnv, device: str) -> dict[str, torch.Tensor]:
     """Return copies on the CPU: ``"cpu"`` and ``"cuda"`` of torch, ``"env"`` of the environment.
 
     Args:
@@ -35,7 +35,7 @@ def restore_random_states(states: dict[str, torch.Tensor], device: str) -> None:
         torch.cuda.set_rng_state(states["cuda"], device)
 
 
-def restore_env_random_state(env: DirectEnv, states: dict[str, torch.Tensor], fresh_seed: int) -> str | None:
+def restore_env_random_state(env: VectorEnv, states: dict[str, torch.Tensor], fresh_seed: int) -> str | None:
     """Restore an environment's state and reset the environment, so that it starts with draws that were not made before.
 
     Args:
@@ -59,7 +59,7 @@ def restore_env_random_state(env: DirectEnv, states: dict[str, torch.Tensor], fr
     return f"the checkpoint holds the random states of {len(stored)} environments, and this run has {len(view)}"
 
 
-def _env_view(env: DirectEnv) -> torch.Tensor | None:
+def _env_view(env: VectorEnv) -> torch.Tensor | None:
     """Return the state of each environment as int32, shape (num_envs,): torch hardly knows unsigned numbers."""
     state = getattr(getattr(env, "buffers", None), "random_state", None)
     if not isinstance(state, wp.array):

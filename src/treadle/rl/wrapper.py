@@ -10,7 +10,7 @@ from rsl_rl.env import VecEnv
 from tensordict import TensorDict
 
 if TYPE_CHECKING:
-    from treadle.envs import DirectEnv
+    from treadle.envs import VectorEnv
 
 __all__ = ["RslRlVecEnvWrapper"]
 
@@ -27,7 +27,7 @@ class RslRlVecEnvWrapper(VecEnv):
             all episodes that ended in the rollout, and reading it costs one host synchronization per rollout.
     """
 
-    def __init__(self, env: DirectEnv, *, clip_actions: float | None = None, num_steps_per_env: int = 1):
+    def __init__(self, env: VectorEnv, *, clip_actions: float | None = None, num_steps_per_env: int = 1):
         self.unwrapped = env
         self.cfg = env.cfg
         self.num_envs = env.num_envs
