@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+from statistics import median
+from types import SimpleNamespace
 
 import pytest
 import warp as wp
 
-from treadle.launch import PipelineTable, Stage
+from treadle.launch import PipelineTable, Stage, measure
 
 from . import support
 from .support import N, buffer, same_bits, zeros
@@ -47,10 +49,10 @@ def test_the_table_without_times(device):
     ]
     assert str(table).splitlines() == [
         f"owner on {device}",
-        "stage   island  launches  mode    host us  device us  why no graph",
+        "stage   island  launches  mode    host us  elapsed us  why no graph",
         "first        1         3  graph",
         "second       1            graph",
-        "host         2            replay                      renders",
+        "host         2            replay                       renders",
         "last         3         1  graph",
     ]
 
@@ -63,7 +65,7 @@ def test_times_and_launches(device, mode):
     islands = [row for row in table.rows if row.host_us is not None]
     assert [row.launches for row in islands] == [3, 1, 1]
     assert all(row.host_us > 0.0 for row in islands)
-    assert all((row.device_us is not None) == device.is_cuda for row in islands)
+    assert all((row.elapsed_us is not None) == device.is_cuda for row in islands)
     expected = "graph" if mode == "auto" else mode
     assert [row.mode for row in islands] == [expected, "eager" if mode == "eager" else "replay", expected]
 
@@ -76,13 +78,33 @@ def test_each_measured_run_counts(device):
     assert same_bits(out, expected)
 
 
+@pytest.mark.parametrize("mode", ["eager", "replay", "auto"])
+def test_times_are_those_of_steady_runs(device, mode, monkeypatch):
+    clock = iter(range(1000))
+    monkeypatch.setattr(
+        measure, "time", SimpleNamespace(perf_counter=lambda: next(clock) ** 2)
+    )  # each run takes longer
+    pipeline, _ = make(device, mode)
+    seen = []
+    original = measure._summary
+    monkeypatch.setattr(measure, "_summary", lambda taken: seen.append(taken) or original(taken))
+    table = pipeline.explain(steps=4)
+    warming = {"eager": 0, "replay": 1, "auto": 2}[mode]
+    assert [sample.steady for sample in seen[0]] == [False] * warming + [True] * (4 - warming)
+    steady = [sample.host_us for sample in seen[0][warming:]]
+    assert table.rows[0].host_us == median(steady)
+    other, _ = make(device, "auto")
+    assert [row.host_us for row in other.explain(steps=1).rows] == [None] * 4
+    assert [row.launches for row in other.explain(steps=1).rows] == [3, None, 1, 1]
+
+
 def test_rich(device):
     console = pytest.importorskip("rich.console")
     recorder = console.Console(record=True, width=120, file=io.StringIO())
     pipeline, _ = make(device)
     recorder.print(pipeline.explain(steps=2))
     text = recorder.export_text()
-    assert "renders" in text and "device us" in text
+    assert "renders" in text and "elapsed us" in text
 
 
 def probed(device, fn, mode="auto", **scopes):

@@ -143,6 +143,6 @@ def _is_dataclass(value: Any) -> bool:
 def _refuse(value: Any) -> NoReturn:
     raise LaunchError(
         f"an input of a graph is a {type(value).__qualname__} object, which can't be compared: pass what of it reaches "
-        f"the launches. Allowed are arrays, numbers, vectors, matrices, Warp structs, strings, enum members, kernels, "
-        f"classes, None, and lists, tuples, sets, dictionaries and dataclasses of these"
+        f"the launches. Allowed are arrays, textures, numbers, vectors, matrices, Warp structs, strings, enum members, "
+        f"kernels, classes, None, and lists, tuples, sets, dictionaries and dataclasses of these"
     )

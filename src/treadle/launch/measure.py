@@ -23,19 +23,21 @@ class IslandCost:
 
     launches: int | None = None
     host_us: float | None = None
-    device_us: float | None = None
+    elapsed_us: float | None = None
 
 
 class _Sample(NamedTuple):
     launches: int
     host_us: float
-    device_us: float | None
+    elapsed_us: float | None
+    steady: bool
+    """Whether nothing was recorded or captured, nor run without a graph because that was to come."""
 
 
 def measure(
     islands: Callable[[], Sequence[Island]], run: Callable[[Island], None], scope: LaunchScope, steps: int
-) -> dict[tuple[str, ...], IslandCost]:
-    """Run all islands some times, in order; return what each costs.
+) -> dict[tuple[tuple[str, ...], str | None], IslandCost]:
+    """Run all islands some times, in order; return what each costs once it is captured or recorded, by key and reason.
 
     Args:
         islands: Returns the islands as they are at the start of each run.
@@ -43,22 +45,26 @@ def measure(
         scope: Owner of the launches.
         steps: How many runs.
     """
-    samples: dict[tuple[str, ...], list[_Sample]] = {}
+    samples: dict[tuple[tuple[str, ...], str | None], list[_Sample]] = {}
     for _ in range(steps):
         for island in islands():
-            samples.setdefault(island.key, []).append(_sample(island, run, scope))
-    return {key: _summary(taken) for key, taken in samples.items()}
+            samples.setdefault((island.key, island.break_reason), []).append(_sample(island, run, scope))
+    return {island: _summary(taken) for island, taken in samples.items()}
 
 
 def _summary(taken: list[_Sample]) -> IslandCost:
-    device = [sample.device_us for sample in taken if sample.device_us is not None]
+    launches = taken[-1].launches
+    taken = [sample for sample in taken if sample.steady]
+    if not taken:
+        return IslandCost(launches)
+    elapsed = [sample.elapsed_us for sample in taken if sample.elapsed_us is not None]
     host_us = median(sample.host_us for sample in taken)
-    return IslandCost(taken[-1].launches, host_us, median(device) if device else None)
+    return IslandCost(launches, host_us, median(elapsed) if elapsed else None)
 
 
 def _sample(island: Island, run: Callable[[Island], None], scope: LaunchScope) -> _Sample:
     """Run an island once."""
-    before, device_us = _count_launches(scope), None
+    launches, unsteady, elapsed_us = _count_launches(scope), _count_unsteady(scope), None
     begin = end = None
     if scope.device.is_cuda:
         begin, end = (wp.Event(scope.device, enable_timing=True) for _ in range(2))
@@ -68,10 +74,16 @@ def _sample(island: Island, run: Callable[[Island], None], scope: LaunchScope) -
     host_us = 1e6 * (time.perf_counter() - start)
     if begin is not None and end is not None:
         scope.device.stream.record_event(end)
-        device_us = 1e3 * wp.get_event_elapsed_time(begin, end)
-    return _Sample(_count_launches(scope) - before, host_us, device_us)
+        elapsed_us = 1e3 * wp.get_event_elapsed_time(begin, end)
+    steady = _count_unsteady(scope) == unsteady
+    return _Sample(_count_launches(scope) - launches, host_us, elapsed_us, steady)
 
 
 def _count_launches(scope: LaunchScope) -> int:
     stats = scope.stats
     return sum(stats.total(counter) for counter in ("eager", "recorded", "replayed"))
+
+
+def _count_unsteady(scope: LaunchScope) -> int:
+    stats = scope.stats
+    return stats.total("recorded") + sum(stats.graph_total(counter) for counter in ("warmups", "captures"))

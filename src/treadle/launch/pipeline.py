@@ -157,6 +157,13 @@ class Pipeline:
             if self._alone:
                 self._rejoin()
 
+    def close(self) -> None:
+        """Let go of the stages: their functions belong to the owner, and would keep it alive. The scope calls it."""
+        self.stages = self.islands = ()
+        self._runs.clear()
+        self._probes.clear()
+        self._unconfirmed.clear()
+
     @property
     def graph_count(self) -> int:
         """Number of islands that run, or will run, from a graph."""
@@ -182,14 +189,15 @@ class Pipeline:
 
         Args:
             steps: How often to run the pipeline for the times, which are empty without. Each of these runs counts, as
-                any other does. On CUDA the device is synchronized after each island.
+                any other does. Runs of an island that recorded or captured something, or came before that, are not in
+                its times, so three are the fewest that give any. On CUDA the device is synchronized after each island.
         """
         with self.scope.exclusive():
             self._follow_scope()
             costs = measure(lambda: self.islands, self._run_island, self.scope, steps)
         rows = []
         for number, island in enumerate(self.islands, 1):
-            cost = costs.get(island.key, IslandCost())
+            cost = costs.get((island.key, island.break_reason), IslandCost())
             sites = self.scope.graphs.sites(self._graph_key(island.key))
             for stage in island.stages:
                 first = stage is island.stages[0]
@@ -200,7 +208,7 @@ class Pipeline:
                         (len(sites) if sites else cost.launches) if first else None,
                         self._mode_of(island),
                         cost.host_us if first else None,
-                        cost.device_us if first else None,
+                        cost.elapsed_us if first else None,
                         island.break_reason or "",
                     )
                 )

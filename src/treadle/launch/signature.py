@@ -24,7 +24,7 @@ class ArgumentSignature:
     """Everything about an argument that a recorded launch or a captured graph has baked in."""
 
     kind: str
-    """``array``, ``indexedarray``, ``struct``, ``none``, ``value``, ``buffer`` or ``opaque``."""
+    """``array``, ``indexedarray``, ``texture``, ``struct``, ``none``, ``value``, ``buffer`` or ``opaque``."""
     content: tuple[Any, ...]
     """Pointers, layout and bits, by kind."""
     shown: Any = field(default=None, compare=False, repr=False)
@@ -53,6 +53,8 @@ class ArgumentSignature:
             return cls("indexedarray", _indexed_content(value))
         if is_struct(value):
             return cls("struct", _struct_content(value))
+        if isinstance(value, wp.Texture):
+            return cls("texture", (type(value).__name__, value.id, str(value.device)))
         return cls._of_foreign(value, declared)
 
     @property
@@ -68,6 +70,8 @@ class ArgumentSignature:
             pointer, grad, dtype, shape, strides, device, *indices = self.content
             text = f"{self.kind} of {dtype}, shape {shape}, strides {strides}, on {device}, at {_hex(pointer)}"
             return text + (f", gradient at {_hex(grad)}" if grad else "") + (f", indices {indices}" if indices else "")
+        if self.kind == "texture":
+            return f"{self.content[0]} with handle {_hex(self.content[1])}, on {self.content[2]}"
         if self.kind == "buffer":
             return f"buffer at {self.content[0]}, shape {self.content[1]}, {self.content[3]}"
         if self.kind == "struct":

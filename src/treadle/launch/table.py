@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["PipelineTable", "StageRow"]
 
-_HEADS = ("stage", "island", "launches", "mode", "host us", "device us", "why no graph")
+_HEADS = ("stage", "island", "launches", "mode", "host us", "elapsed us", "why no graph")
 
 
 @dataclass(frozen=True)
@@ -23,15 +23,18 @@ class StageRow:
     """``graph``, ``replay`` or ``eager``."""
     host_us: float | None
     """Median host time of the island [us]."""
-    device_us: float | None
-    """Median device time of the island [us]; ``None`` on the CPU."""
+    elapsed_us: float | None
+    """Median time between the events before and after the island on the device [us]; ``None`` on the CPU.
+
+    Where the device waits for the host in between, that is in it.
+    """
     reason: str
     """Why the stage runs without a graph, empty if it has one or none was asked for."""
 
     @property
     def cells(self) -> tuple[str, ...]:
         """The row as text."""
-        times = ("" if time is None else f"{time:.1f}" for time in (self.host_us, self.device_us))
+        times = ("" if time is None else f"{time:.1f}" for time in (self.host_us, self.elapsed_us))
         launches = "" if self.launches is None else str(self.launches)
         return (self.stage, str(self.island), launches, self.mode, *times, self.reason)
 
@@ -68,4 +71,4 @@ class PipelineTable:
 
 
 def _is_number(column: int) -> bool:
-    return _HEADS[column] in ("island", "launches", "host us", "device us")
+    return _HEADS[column] in ("island", "launches", "host us", "elapsed us")
