@@ -8,6 +8,7 @@ import torch
 import warp as wp
 
 from treadle.assets.articulation_data import TorchViews, torch_view
+from treadle.envs.outputs import StepOutputs
 
 __all__ = ["EnvBuffers", "ManagerBuffers"]
 
@@ -40,6 +41,8 @@ class EnvBuffers:
         """Age of the current episode in steps, int32, shape (num_envs,); a learner may assign it."""
         self.steps_taken = wp.zeros(num_envs, dtype=int, device=device)
         """Steps really taken in the current episode, int32, shape (num_envs,)."""
+        self.common_step = wp.zeros(num_envs, dtype=int, device=device)
+        """Steps since the start, the same number for each environment, int32, shape (num_envs,)."""
         self.non_finite = wp.zeros(num_envs, dtype=wp.bool, device=device)
         """Whether an action, the physics or a measurement is not finite, shape (num_envs,)."""
         self.bad_observation = wp.zeros(num_envs, dtype=wp.bool, device=device)
@@ -62,6 +65,8 @@ class EnvBuffers:
         """Observations by group, float, shape (num_envs, size)."""
         self.observation_views: dict[str, torch.Tensor] = {}
         """Torch views of the observations."""
+        self.outputs: StepOutputs
+        """What a step returns."""
         self.add_observations(num_observations)
 
     def add_observations(self, num_observations: Mapping[str, int]) -> None:
@@ -74,6 +79,7 @@ class EnvBuffers:
         for group, size in num_observations.items():
             self.observations[group] = wp.zeros((num_envs, size), dtype=float, device=device)
             self.observation_views[group] = torch_view(self.observations[group])
+        self.outputs = StepOutputs(num_envs, {g: a.shape[1] for g, a in self.observations.items()}, device)
 
 
 class ManagerBuffers(EnvBuffers):
@@ -94,7 +100,5 @@ class ManagerBuffers(EnvBuffers):
         """Actions of the step before; zero after a reset. Float, shape (num_envs, num_actions)."""
         self.phase = wp.full(num_envs, 2, dtype=int, device=device)
         """2 while all environments step; see :class:`treadle.managers.EnvState`. int32, shape (num_envs,)."""
-        self.common_step = wp.zeros(num_envs, dtype=int, device=device)
-        """Steps since the start, the same number for each environment, int32, shape (num_envs,)."""
         self.moved_mask = wp.zeros(num_envs, dtype=wp.bool, device=device)
         """Environments whose bodies a reset or an event moved in this step, bool, shape (num_envs,)."""

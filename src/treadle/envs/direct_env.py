@@ -14,6 +14,7 @@ from treadle.envs.kernels import (
     finish_rewards,
     finish_terminations,
     log_ended_episodes,
+    publish_step,
 )
 from treadle.envs.vector_env import VectorEnv
 from treadle.launch import Stage
@@ -79,6 +80,7 @@ class DirectEnv(VectorEnv):
             Stage("terminations", self._finish_terminations),
             Stage("task rewards", self._compute_rewards, task),
             Stage("rewards", self._finish_rewards),
+            Stage("results", self._publish_step),
             Stage("episode log", self._log_ended_episodes),
             *self._reset_stages(),
             *self._observation_stages(),
@@ -111,6 +113,7 @@ class DirectEnv(VectorEnv):
             [
                 buffers.episode_length,
                 buffers.steps_taken,
+                buffers.common_step,
                 buffers.bad_observation,
                 physics.bad_measurement,
                 buffers.non_finite,
@@ -157,6 +160,14 @@ class DirectEnv(VectorEnv):
             [self.episode_log.sums],
         )
 
+    def _publish_step(self) -> None:
+        buffers, outputs = self.buffers, self.buffers.outputs
+        self._launch_per_env(
+            publish_step,
+            [buffers.common_step, buffers.reward, buffers.terminated, buffers.truncated],
+            [outputs.reward, outputs.terminated, outputs.truncated],
+        )
+
     def _clear_episodes(self) -> None:
         buffers = self.buffers
         self._launch_per_env(
@@ -166,5 +177,9 @@ class DirectEnv(VectorEnv):
         )
 
     def _finish_observations(self) -> None:
-        for group, array in self.buffers.observations.items():
-            self._launch_per_env(finish_observations, [], [array, self.buffers.bad_observation], site=group)
+        buffers = self.buffers
+        for group, array in buffers.observations.items():
+            published = buffers.outputs.observations[group]
+            self._launch_per_env(
+                finish_observations, [buffers.common_step], [array, buffers.bad_observation, published], site=group
+            )

@@ -2,7 +2,15 @@
 
 import warp as wp
 
-__all__ = ["all_finite", "clear_episode", "finish_observation", "finish_reward", "log_episode"]
+__all__ = [
+    "all_finite",
+    "clear_episode",
+    "finish_observation",
+    "finish_reward",
+    "log_episode",
+    "publish_flags",
+    "publish_observation",
+]
 
 wp.set_module_options({"enable_backward": False})
 
@@ -117,3 +125,31 @@ def finish_observation(env: int, observation_out: wp.array2d[float], bad_observa
         bad_observation_out[env] = True
         for i in range(observation_out.shape[1]):
             observation_out[env, i] = 0.0
+
+
+@wp.func
+def publish_observation(
+    env: int, common_step: wp.array[int], observation: wp.array2d[float], observation_out: wp.array3d[float]
+):
+    """Copy an observation to the set of outputs whose turn it is."""
+    slot = common_step[env] % observation_out.shape[0]
+    for i in range(observation.shape[1]):
+        observation_out[slot, env, i] = observation[env, i]
+
+
+@wp.func
+def publish_flags(
+    env: int,
+    common_step: wp.array[int],
+    reward: wp.array[float],
+    terminated: wp.array[wp.bool],
+    truncated: wp.array[wp.bool],
+    reward_out: wp.array2d[float],
+    terminated_out: wp.array2d[wp.bool],
+    truncated_out: wp.array2d[wp.bool],
+):
+    """Copy reward and flags to the set of outputs whose turn it is."""
+    slot = common_step[env] % reward_out.shape[0]
+    reward_out[slot, env] = reward[env]
+    terminated_out[slot, env] = terminated[env]
+    truncated_out[slot, env] = truncated[env]

@@ -2,7 +2,15 @@
 
 import warp as wp
 
-from treadle.envs.funcs import all_finite, clear_episode, finish_observation, finish_reward, log_episode
+from treadle.envs.funcs import (
+    all_finite,
+    clear_episode,
+    finish_observation,
+    finish_reward,
+    log_episode,
+    publish_flags,
+    publish_observation,
+)
 
 __all__ = [
     "advance_counters",
@@ -12,6 +20,7 @@ __all__ = [
     "finish_rewards",
     "finish_terminations",
     "log_ended_episodes",
+    "publish_step",
     "seed_random_state",
 ]
 
@@ -50,6 +59,7 @@ def advance_counters(
     body_parent_f: wp.array2d[wp.spatial_vector],
     episode_length_out: wp.array[int],
     steps_taken_out: wp.array[int],
+    common_step_out: wp.array[int],
     bad_observation_out: wp.array[wp.bool],
     bad_measurement_out: wp.array[wp.bool],
     non_finite_out: wp.array[wp.bool],
@@ -58,6 +68,7 @@ def advance_counters(
     env = wp.tid()
     episode_length_out[env] = episode_length_out[env] + 1
     steps_taken_out[env] = steps_taken_out[env] + 1
+    common_step_out[env] = common_step_out[env] + 1
     non_finite_out[env] = (
         bad_observation_out[env]
         or bad_measurement_out[env]
@@ -146,9 +157,27 @@ def clear_episodes(
 
 @wp.kernel
 def finish_observations(
-    observation_out: wp.array2d[float],
+    common_step: wp.array[int],
+    observation_inout: wp.array2d[float],
     bad_observation_out: wp.array[wp.bool],
+    published_out: wp.array3d[float],
 ):
-    """Replace an observation that is not finite by zeros, and mark the environment, which ends at its next step."""
+    """Replace an observation that is not finite by zeros, mark its environment, and publish it."""
     env = wp.tid()
-    finish_observation(env, observation_out, bad_observation_out)
+    finish_observation(env, observation_inout, bad_observation_out)
+    publish_observation(env, common_step, observation_inout, published_out)
+
+
+@wp.kernel
+def publish_step(
+    common_step: wp.array[int],
+    reward: wp.array[float],
+    terminated: wp.array[wp.bool],
+    truncated: wp.array[wp.bool],
+    reward_out: wp.array2d[float],
+    terminated_out: wp.array2d[wp.bool],
+    truncated_out: wp.array2d[wp.bool],
+):
+    """Publish reward and flags."""
+    env = wp.tid()
+    publish_flags(env, common_step, reward, terminated, truncated, reward_out, terminated_out, truncated_out)

@@ -58,13 +58,11 @@ class ManagerBasedRLEnv(VectorEnv):
         self.physics.moved_mask = self.buffers.moved_mask
         self.state = self._make_state()
         """The environments' state as one argument of a kernel."""
-        self.common_step_counter = 0
-        """Steps since the start."""
         self._ended = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
         self._phase = torch_view(self.buffers.phase)
         self._make_terms()
         self.num_observations = self.observation_manager.group_obs_dim
-        self.buffers.add_observations(self.num_observations)
+        self._add_observations()
         self.episode_log = EpisodeLog(
             self.reward_manager.active_terms, self.cfg.episode_length_s, self.device, self._logged_means()
         )
@@ -142,7 +140,6 @@ class ManagerBasedRLEnv(VectorEnv):
         return Stage(name, lambda: self.kernels.launch(name))
 
     def _before_step(self, actions: torch.Tensor) -> None:
-        self.common_step_counter += 1
         if self.curriculum_manager.active_terms:
             self.curriculum_manager.compute(self._ended)
         self.buffers.torch.action_input.copy_(actions)
@@ -173,6 +170,13 @@ class ManagerBasedRLEnv(VectorEnv):
     def _reset_torch(self) -> None:
         for manager in self._resettable:
             manager.reset_torch(self.reset_mask)
+
+    def _add_observations(self) -> None:
+        """Make the observation buffers, and arrange the views that a step returns as the groups want them."""
+        self.buffers.add_observations(self.num_observations)
+        for views in self.buffers.outputs.observation_sets:
+            for name, group in self.observation_manager.groups.items():
+                views[name] = group.arrange(views[name])
 
     # -- changes at run time ----------------------------------------------------------------------------------------
 

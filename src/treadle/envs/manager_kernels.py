@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.envs.funcs import all_finite, clear_episode, finish_observation, finish_reward, log_episode
+from treadle.envs.funcs import (
+    all_finite,
+    clear_episode,
+    finish_observation,
+    finish_reward,
+    log_episode,
+    publish_flags,
+    publish_observation,
+)
 from treadle.managers.kernel_builder import FusedKernel, KernelBuilder
 
 __all__ = ["ManagerKernels"]
@@ -87,6 +95,10 @@ class ManagerKernels:
         flags = [f"{state}.{name}" for name in ("non_finite", "terminated", "truncated", "reset_mask")]
         b.comment("sums; an environment that is not finite gets no reward and ends")
         b.line(f"{b.function(finish_reward)}(env, {', '.join([*arrays, *flags])})")
+        outputs = buffers.outputs
+        results = [arrays[1], flags[1], flags[2]]
+        results += [b.argument(f"{n}_output", getattr(outputs, n)) for n in ("reward", "terminated", "truncated")]
+        b.line(f"{b.function(publish_flags)}(env, {state}.common_step, {', '.join(results)})")
         return b
 
     def _reset(self, index: int, names: list[str]) -> KernelBuilder:
@@ -151,4 +163,6 @@ class ManagerKernels:
             buffer = b.argument("group", env.buffers.observations[name])
             bad = b.argument("bad_observation", env.buffers.bad_observation)
             b.line(f"{b.function(finish_observation)}(env, {buffer}, {bad})")
+            output = b.argument("output", env.buffers.outputs.observations[name])
+            b.line(f"{b.function(publish_observation)}(env, {state}.common_step, {buffer}, {output})")
         return b

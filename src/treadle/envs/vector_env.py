@@ -34,7 +34,8 @@ class VectorEnv:
 
     A subclass makes its buffers in :meth:`_build` and lists the stages of a step in :meth:`_stages`.
 
-    Everything that :meth:`step` and :meth:`reset` return is a copy: the environment never writes into it again.
+    What :meth:`step` returns lies in buffers that take turns: the next two steps do not write into it, the one after
+    does. Clone what has to live longer. :meth:`reset` and :attr:`observations` return copies.
 
     Args:
         cfg: Configuration of the environment. ``env.cfg`` is a copy that can't be changed, because its values are part
@@ -75,6 +76,8 @@ class VectorEnv:
             self.sensors: list[Sensor] = list(self.scene.sensors.values())
             self._build()
         self.pipeline: Pipeline = self.scope.pipeline(self._stages())
+        self.common_step_counter = 0
+        """Steps since the start."""
         self._overflow_logged = 0
         self._overflow_warned = False
         self._is_reset = self._is_closed = False
@@ -121,17 +124,15 @@ class VectorEnv:
         self._check_actions(actions)
         if not self._is_reset:
             self.reset()
-        buffers = self.buffers.torch
-        with self.scope.exclusive(), torch_stream(self.device):
-            self._before_step(actions.detach())
-            self.pipeline.run()
-        return (
-            self.observations,
-            buffers.reward.clone(),
-            buffers.terminated.clone(),
-            buffers.truncated.clone(),
-            {},
-        )
+        self.common_step_counter += 1
+        try:
+            with self.scope.exclusive(), torch_stream(self.device):
+                self._before_step(actions.detach())
+                self.pipeline.run()
+        except BaseException:  # the kernels may have counted the step, or not
+            self.common_step_counter = int(self.buffers.common_step.numpy()[0])
+            raise
+        return (*self.buffers.outputs.read(self.common_step_counter), {})
 
     def _before_step(self, actions: torch.Tensor) -> None:
         """Take the actions over, before the stages run."""
@@ -211,11 +212,13 @@ class VectorEnv:
         if mask is not None:
             self._draw_mask_view.copy_(mask)
             env_mask = self._draw_mask
-        self._launch_per_env(
+        self.scope.launches.launch(
             draw_uniform,
+            self.num_envs,
             [env_mask, lower, upper],
             [self.buffers.random_state, draws],
             site=("rand", columns, mask is None),
+            dynamic=("lower", "upper"),
         )
         return view.clone()
 
@@ -317,7 +320,7 @@ class VectorEnv:
             sensor.update()
 
     def _update_after_reset(self) -> None:
-        self.robot.update()
+        self.robot.reset()
         for sensor in self.sensors:
             sensor.reset()
 
