@@ -30,7 +30,7 @@ class Script:
     def __init__(self, scene):
         self.contacts = scene.physics.contacts
         self.geom_of_body = {b: g for g, b in enumerate(self.contacts.body_of_geom.numpy().tolist())}
-        names = ("num_rows", "row_kind", "row_contact", "row_force", "first_row", "geoms", "frame", "friction")
+        names = ("num_rows", "row_kind", "row_contact", "row_force", "dimension", "geoms", "frame", "friction")
         self.values = {name: np.zeros_like(getattr(self.contacts, name).numpy()) for name in names}
         self.force = np.zeros((scene.physics.num_envs, len(scene.robot.body_names), 3))
         self.num_contacts = 0
@@ -44,8 +44,7 @@ class Script:
         self.num_contacts += 1
         v["num_rows"][env] = rows.stop
         v["row_kind"][env, rows], v["row_contact"][env, rows], v["row_force"][env, rows] = kind, contact, row_force
-        v["first_row"][contact] = -7
-        v["first_row"][contact, 0] = first
+        v["dimension"][contact] = len(row_force) // 2 + 1 if kind == PYRAMIDAL else len(row_force)
         v["geoms"][contact] = [self.geom_of_body[body] for body in bodies]
         v["frame"][contact], v["friction"][contact] = frame, friction
         local = np.zeros(6)
