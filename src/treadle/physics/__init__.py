@@ -8,12 +8,14 @@ from treadle.physics.cfg import MJWarpSolverCfg, SimulationCfg
 if TYPE_CHECKING:
     from treadle.physics.backend import PhysicsBackend
     from treadle.physics.newton_backend import NewtonBackend
+    from treadle.physics.properties import ModelProperties
 
-__all__ = ["MJWarpSolverCfg", "NewtonBackend", "PhysicsBackend", "SimulationCfg"]
+__all__ = ["MJWarpSolverCfg", "ModelProperties", "NewtonBackend", "PhysicsBackend", "SimulationCfg"]
 
 __getattr__ = lazy_names(
     __name__,
     {
+        "ModelProperties": "treadle.physics.properties",
         "NewtonBackend": "treadle.physics.newton_backend",
         "PhysicsBackend": "treadle.physics.backend",
     },

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from functools import cached_property
 from typing import Any
 
 import mujoco
@@ -16,6 +18,14 @@ from treadle.launch import LaunchScope
 from treadle.physics.cfg import SimulationCfg
 from treadle.physics.funcs import ContactRows
 from treadle.physics.kernels import clear_forces, count_overflow
+from treadle.physics.newton_properties import (
+    copy_properties,
+    flags_of,
+    make_properties,
+    prefer_shape_friction,
+    shape_bodies,
+)
+from treadle.physics.properties import ModelChange, ModelProperties
 
 __all__ = ["NewtonBackend"]
 
@@ -38,6 +48,9 @@ class NewtonBackend:
     Raises:
         ConfigError: The model does not have one articulation per world, or MuJoCo refuses it.
     """
+
+    external_wrench: wp.array
+    """Wrench on each body, see :class:`treadle.physics.PhysicsBackend`."""
 
     def __init__(self, model: newton.Model, cfg: SimulationCfg, scope: LaunchScope):
         if model.articulation_count != model.world_count:
@@ -73,19 +86,22 @@ class NewtonBackend:
         for _ in range(self._substeps):
             self.solver.step(self._state, self._state, self._control, None, dt, observables=self._observables)
             self._scope.launches.launch(
-                count_overflow, self.num_envs, [self._all_observables.overflow], [self.overflow_steps, self._overflow_bits]
+                count_overflow,
+                self.num_envs,
+                [self._all_observables.overflow, self.external_wrench, self.body_q],
+                [self.overflow_steps, self._overflow_bits, self._body_f],
             )
 
     def reset(self) -> None:
         """Make the worlds in ``reset_mask`` consistent with the joint state that was written into them."""
         self.solver.reset(self._state, world_mask=self._world_mask, flags=newton.StateFlags.NONE)
+        newton.eval_fk(self.model, self._state.joint_q, self._state.joint_qd, self._state, mask=self.moved_mask)
         self._scope.launches.launch(
             clear_forces,
             self.num_envs,
-            [self.reset_mask],
-            [self.joint_f, self.body_parent_f, self.body_qdd, self.bad_measurement],
+            [self.reset_mask, self.external_wrench, self.body_q],
+            [self.joint_f, self.body_parent_f, self.body_qdd, self.bad_measurement, self._body_f],
         )
-        newton.eval_fk(self.model, self._state.joint_q, self._state.joint_qd, self._state, mask=self.moved_mask)
 
     def measure(self, name: str) -> wp.array:
         """Return an array that is measured from the next step on; a late call drops the graphs of the steps so far.
@@ -104,6 +120,45 @@ class NewtonBackend:
             if self._has_stepped:
                 self._scope.invalidate(f"{name} is measured from now on")
         return getattr(self, name)
+
+    @cached_property
+    def properties(self) -> ModelProperties:
+        """Properties of the model with a row per environment."""
+        return make_properties(self.model)
+
+    @cached_property
+    def default_properties(self) -> ModelProperties:
+        """What the properties were when the first of them was asked for."""
+        return copy_properties(self.properties)
+
+    @cached_property
+    def shape_bodies(self) -> list[int]:
+        """Body of each shape of an environment, -1 for one that is fixed to the world."""
+        return shape_bodies(self.model)
+
+    def apply_properties(self, changes: Collection[ModelChange]) -> None:
+        """Let the solver use what was written into :attr:`properties`.
+
+        Raises:
+            UnknownNameError: There is no such kind of change.
+        """
+        self.solver.notify_model_changed(flags_of(changes))
+
+    def prefer_shape_friction(self, shapes: Collection[int]) -> None:
+        """Let the friction of some shapes decide in their contacts. MuJoCo then takes their stiffness too."""
+        prefer_shape_friction(self.solver, shapes)
+
+    def has_contact_margins(self) -> bool:
+        """Return whether ``shape_margin`` has an effect: not where MuJoCo's collisions involve boxes or meshes."""
+        return not self.solver._zero_margins_for_native_ccd
+
+    def use_external_wrench(self) -> wp.array:
+        """Return the wrench on each body, which is applied from now on; a late call drops the graphs so far."""
+        if self.external_wrench.shape[1] == 0:
+            self.external_wrench = wp.zeros(self.body_q.shape, dtype=wp.spatial_vector, device=self.device)
+            if self._has_stepped:
+                self._scope.invalidate("wrenches act on bodies from now on")
+        return self.external_wrench
 
     def describe_overflow(self) -> str | None:
         """Return which buffers overflowed so far and how to enlarge them, ``None`` if none did. Synchronizes."""
@@ -131,6 +186,8 @@ class NewtonBackend:
         self.body_com = self._rows(self.model.body_com)
         self.body_parent_f = self._rows(self._all_observables.body_parent_f)
         self.body_qdd = self._rows(self._all_observables.body_qdd)
+        self._body_f = self._rows(state.body_f)
+        self.external_wrench = wp.zeros((worlds, 0), dtype=wp.spatial_vector, device=device)
         gravity = self.model.gravity
         assert gravity is not None  # every finished model has one
         self.gravity = gravity[:worlds]
