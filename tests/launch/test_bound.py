@@ -207,3 +207,18 @@ def test_a_change_inside_a_captured_function_outdates_its_graph_later_too(device
         launch_eagerly(support.add, N, [value, 1.0, expected], 1, device)
         launch_eagerly(support.add, N, [value, 2.0, expected], 1, device)
     assert same_bits(out, expected)
+
+
+def test_a_struct_with_a_smaller_array_needs_a_dim(device):
+    out = zeros(device)
+    large, small = support.Params(), support.Params()
+    large.inner.values, small.inner.values = buffer(device), buffer(device, 1.0, 2)
+    cache = support.cache(device, "checked")
+    bound = cache.bind(support.structured, N, [large], [out])
+    bound()
+    with pytest.raises(LaunchError, match=r"'params\.inner\.values' has shape \(8,\) and the new one has \(2,\)"):
+        bound.set("params", small)
+    bound()
+    bound.set("params", small, dim=2)
+    bound()
+    assert out.numpy().tolist() == [0.0] * N

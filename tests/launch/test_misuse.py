@@ -123,3 +123,11 @@ def test_threads_without_an_element_of_their_own_may_be_any_number(device):
     bound.set_dim(100)
     bound()
     assert out.numpy()[0] == 102.0
+
+
+@pytest.mark.parametrize("contract", ["checked", "trusted", "debug"])
+def test_a_site_that_is_no_key(device, contract):
+    cache, out = support.cache(device, contract), zeros(device)
+    for launch in (cache.launch, cache.bind):
+        with pytest.raises(LaunchError, match=r"the site \['left'\] can't be hashed: name it with a string"):
+            launch(support.count, 1, [], [out], site=["left"])

@@ -135,3 +135,12 @@ def test_a_closed_scope_is_not_rebound(device):
     owner.scope.close()
     with pytest.raises(LaunchError, match="owner is closed"):
         owner.scope.rebind([(owner.x, buffer(device))])
+
+
+def test_a_struct_with_an_array_of_another_shape_is_refused(device):
+    scope, old, new = support.scope(device), support.Params(), support.Params()
+    old.inner.values, new.inner.values = buffer(device), buffer(device, n=2)
+    bound = scope.launches.bind(support.structured, N, [old], [zeros(device)])
+    with pytest.raises(LaunchError, match=r"'params' has shape \(8,\) in inner\.values and the new one has \(2,\)"):
+        scope.rebind([(old, new)])
+    assert bound.call.args[0] is old

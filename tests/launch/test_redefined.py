@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import linecache
 import sys
+import weakref
 from types import ModuleType
 
 import pytest
 import warp as wp
+
+from treadle.launch import recorder
 
 from . import support
 from .support import N, zeros
@@ -28,7 +32,9 @@ def apply(y: wp.array[float]):
 @pytest.fixture
 def notebook(request):
     """Return a function that runs the source of a cell in one module."""
-    module = ModuleType(f"notebook_{request.node.callspec.id.replace('-', '_').replace(':', '_')}")
+    module = ModuleType(
+        f"notebook_{request.function.__name__}_{request.node.callspec.id.replace('-', '_').replace(':', '_')}"
+    )
     sys.modules[module.__name__] = module
     files = []
 
@@ -65,3 +71,37 @@ def test_a_redefined_function_reaches_records_and_graphs(device, contract, noteb
         assert run() == [6.0] * 3
     wp.launch(kernel, N, outputs=[expected], device=device)
     assert expected.numpy()[0] == 6.0
+
+
+def test_kernels_that_are_defined_again_do_not_pile_up(device, notebook, monkeypatch):
+    monkeypatch.setattr(recorder, "_MOST_NAMESAKES", 2)
+    cache, out = support.cache(device), []
+    for number in range(4):
+        cell = notebook(
+            f"import warp as wp\n@wp.kernel\ndef apply(y: wp.array[float]):\n    y[wp.tid()] = {number}.0\n"
+        )
+        y = zeros(device)
+        cache.launch(cell.apply, N, [], [y])
+        assert y.numpy()[0] == number
+        out.append(weakref.ref(y))
+        del y
+    gc.collect()
+    assert len(cache.records) == len(cache.stats.sites) == 2
+    assert sum(array() is not None for array in out) == 2
+
+
+def test_kernels_of_one_name_may_take_turns(device, notebook):
+    make = notebook(
+        "import warp as wp\n"
+        "def make(number):\n"
+        "    @wp.kernel\n"
+        "    def apply(y: wp.array[float]):\n"
+        "        y[wp.tid()] = y[wp.tid()] + float(number)\n"
+        "    return apply\n"
+    ).make
+    cache, y, kernels = support.cache(device), zeros(device), [make(wp.constant(1 + number)) for number in range(3)]
+    for _ in range(4):
+        for kernel in kernels:
+            cache.launch(kernel, N, [], [y])
+    assert y.numpy()[0] == 24.0
+    assert cache.stats.total("recorded") == 3

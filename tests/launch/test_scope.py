@@ -10,7 +10,7 @@ import weakref
 import pytest
 import warp as wp
 
-from treadle.launch import LaunchError, LaunchScope, StaleArgumentError
+from treadle.launch import LaunchError, LaunchScope, Stage, StaleArgumentError
 
 from . import support
 from .support import N, buffer, same_bits, zeros
@@ -183,6 +183,114 @@ def test_close(device):
         child.close()
         assert scope.child("part").name == child.name
     assert scope.invalidations == ["closed"]
+
+
+def test_a_part_that_nobody_has_leaves_nothing(device):
+    scope, out = support.scope(device), zeros(device)
+    for _ in range(3):
+        part, x = scope.child("part"), buffer(device)
+        refs = [weakref.ref(thing) for thing in (x, part.launches.recorder, part.graphs)]
+        for _ in range(3):
+            part.graphs.run("all", lambda part=part, x=x: part.launches.launch(support.add, N, [x, 1.0], [out]))
+        del part, x
+        gc.collect()
+        assert [ref() for ref in refs] == [None] * 3
+        assert not scope.stats.sites and not scope.stats.graphs
+    assert scope.child("part").name == "owner/part"
+
+
+@pytest.mark.parametrize("kept", ["launches", "bound", "graphs"])
+def test_a_part_lives_as_long_as_anything_of_it(device, kept):
+    scope, x, y, out = support.scope(device, "checked"), buffer(device), buffer(device, 9.0), zeros(device)
+    part = scope.child("part")
+    bound = part.launches.bind(support.add, N, [x, 1.0], [out])
+    bound()
+    part.graphs.run("stage", lambda: None)
+    held = {"launches": part.launches, "bound": bound, "graphs": part.graphs}[kept]
+    del part, bound
+    gc.collect()
+    scope.rebind([(x, y)] if kept == "bound" else [])
+    scope.close()
+    with pytest.raises(LaunchError, match="owner/part is closed"):
+        if kept == "launches":
+            held.launch(support.add, N, [x, 1.0], [out])
+        elif kept == "graphs":
+            held.run("stage", lambda: None)
+        else:
+            held()
+
+
+@pytest.mark.parametrize("mode", ["graph", "replay"])
+def test_pipelines_that_nobody_has_leave_nothing(device, mode):
+    scope, out = support.scope(device, mode=mode), zeros(device)
+    lasting = scope.pipeline([Stage("lasting", lambda: scope.launches.launch(support.count, 1, [], [out], site="l"))])
+    refs = []
+    for _ in range(5):
+        x = buffer(device)
+        stages = [
+            Stage(name, lambda x=x: scope.launches.launch(support.add, N, [x, 1.0], [out]))
+            for name in ("first", "then")
+        ]
+        pipeline = scope.pipeline(stages)
+        for _ in range(3):
+            pipeline.run()
+        refs.append(weakref.ref(pipeline))
+        del pipeline, stages
+    assert [ref() for ref in refs] == [None] * 5
+    lasting.run()
+    assert len(scope.graphs.stats.graphs) == 1
+    for _ in range(2):
+        lasting.run()
+    assert scope.graphs.has_graph(("lasting",)) == (mode == "graph")
+
+
+def test_the_graphs_of_a_pipeline_that_goes_inside_a_capture_go_later(device):
+    scope, out = support.scope(device), zeros(device)
+    held = [scope.pipeline([Stage("part", lambda: scope.launches.launch(support.count, 1, [], [out], site="p"))])]
+    for _ in range(3):
+        held[0].run()
+
+    def stage():
+        scope.launches.launch(support.count, 1, [], [out])
+        if device.is_capturing:
+            held.clear()
+            with scope.exclusive():
+                assert ("part",) in scope.graphs.stats.graphs
+
+    for _ in range(3):
+        scope.graphs.run("stage", stage)
+    assert set(scope.stats.graphs) == {("owner", "stage")}
+    assert out.numpy()[0] == 6.0
+
+
+class Owner:
+    """In a cycle of references with its pipeline, as owners are."""
+
+    def __init__(self, device):
+        self.scope, self.x, self.out = support.scope(device), buffer(device), zeros(device)
+        self.bound = self.scope.launches.bind(support.add, N, [self.x, 1.0], [self.out])
+        self.pipeline = self.scope.pipeline([Stage("step", self.step), Stage("bound", self.bound)])
+
+    def step(self):
+        self.scope.launches.launch(support.add, N, [self.x, 1.0], [self.out])
+
+
+def test_a_closed_owner_goes_without_the_garbage_collector(device):
+    owner = Owner(device)
+    for _ in range(3):
+        owner.pipeline.run()
+    bound, pipeline, x = owner.bound, owner.pipeline, weakref.ref(owner.x)
+    owner.scope.close()
+    gc.collect()
+    gc.disable()
+    try:
+        del owner
+        assert x() is None
+    finally:
+        gc.enable()
+    for call in (bound, pipeline.run, lambda: bound.set("s", 2.0), lambda: bound.set_dim(1)):
+        with pytest.raises(LaunchError, match="closed"):
+            call()
 
 
 def test_the_debug_contract_of_the_suite_applies(device):

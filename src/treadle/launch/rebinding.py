@@ -77,9 +77,9 @@ def _problem(old: Any, new: Any) -> str | None:
     other = other_shape("", old, new)
     if other is not None:
         field, was, now = other
-        of = f" of {field[1:]}" if field else ""
+        where = f" in {field[1:]}" if field else ""
         return (
-            f"has shape {was}{of} and the new one has {now}: the number of threads would not fit; give both to the "
+            f"has shape {was}{where} and the new one has {now}: the number of threads would not fit; give both to the "
             f"bound launch, with BoundLaunch.set(name, value, dim=...), or bind again"
         )
     return None

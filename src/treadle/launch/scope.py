@@ -40,6 +40,7 @@ class _Part:
         self.name = name
         self.parent = parent
         self.children: list[_Part] = []
+        self.pipelines: weakref.WeakSet[Pipeline] = weakref.WeakSet()
         self._recorder, self._graphs = weakref.ref(recorder), weakref.ref(graphs)
 
     @property
@@ -137,9 +138,9 @@ class LaunchScope:
         key = None if self._pipelines == 1 else f"pipeline {self._pipelines}"
         pipeline = Pipeline(stages, self, key=key)
         # A destructor may run at any time, inside of a capture or in another thread: it only leaves word.
-        weakref.finalize(
-            pipeline, self._gone.append, (key, tuple(stage.name for stage in pipeline.stages))
-        ).atexit = False
+        names = tuple(stage.name for stage in pipeline.stages)
+        weakref.finalize(pipeline, self._gone.append, (key, names)).atexit = False
+        self._part.pipelines.add(pipeline)
         return pipeline
 
     def exclusive(self) -> AbstractContextManager[Any]:
@@ -251,6 +252,9 @@ class LaunchScope:
             recorder.close()
         for graphs in _graph_caches(parts):
             graphs.closed = True
+        for part in parts:
+            for pipeline in list(part.pipelines):
+                pipeline.close()
         parent = self._part.parent
         if parent is not None and self._part in parent.children:
             parent.children.remove(self._part)
