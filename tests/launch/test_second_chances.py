@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from treadle.launch import LaunchError, Stage
 
 from . import support
-from .support import zeros
+from .support import N, buffer, zeros
 
 
 class Flaky:
@@ -92,3 +95,37 @@ def test_a_closed_scope_refuses_everything(device, mode, runs):
             call()
     assert out.numpy()[0] == before
     assert scope.launches.records == []
+
+
+@pytest.mark.parametrize("capture", [True, None, False])
+@pytest.mark.parametrize("calls", [0, 1, 2, 3, 6])
+def test_a_closed_pipeline_lets_its_owner_go(device, capture, calls):
+    """At once, not when the collector comes by: arrays of the owner are memory of the device."""
+
+    class Owner:
+        def __init__(self):
+            self.scope, self.x, self.out = support.scope(device), buffer(device), zeros(device)
+            self.pipeline = self.scope.pipeline([Stage("s", self.step, capture=capture, inputs=self.inputs)])
+
+        def inputs(self):
+            return [self.x]
+
+        def step(self):
+            self.scope.launches.launch(support.add, N, [self.x, 1.0], [self.out])
+
+    owner = Owner()
+    for _ in range(calls):
+        owner.pipeline.run()
+    described, gone = owner.pipeline.describe(), [weakref.ref(owner), weakref.ref(owner.x)]
+    owner.scope.close()
+    assert owner.pipeline.describe() == described
+    with pytest.raises(LaunchError, match="closed"):
+        owner.pipeline.run()
+    with pytest.raises(LaunchError, match="closed"):
+        owner.pipeline.stages[0].fn()
+    gc.disable()
+    try:
+        del owner
+        assert [ref() for ref in gone] == [None, None]
+    finally:
+        gc.enable()

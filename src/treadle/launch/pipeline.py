@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -158,11 +158,17 @@ class Pipeline:
                 self._rejoin()
 
     def close(self) -> None:
-        """Let go of the stages: their functions belong to the owner, and would keep it alive. The scope calls it."""
-        self.stages = self.islands = ()
-        self._runs.clear()
-        self._probes.clear()
-        self._unconfirmed.clear()
+        """Let go of the functions and inputs of the stages: of their owner. :meth:`LaunchScope.close` does it.
+
+        What remains are their names and how they ran, for :meth:`describe`.
+        """
+        self.stages = tuple(replace(stage, fn=_refuse_to_run, inputs=()) for stage in self.stages)
+        stages = {stage.name: stage for stage in self.stages}
+        self.islands = tuple(
+            Island(tuple(stages[name] for name in island.key), island.break_reason) for island in self.islands
+        )
+        for held in (self._runs, self._probes, self._unconfirmed):
+            held.clear()
 
     @property
     def graph_count(self) -> int:
@@ -321,6 +327,10 @@ class Pipeline:
             self._alone.clear()
             graphs.forget(self._graph_key(self._unexplained))
             self.islands = self._compute_islands()
+
+
+def _refuse_to_run() -> None:
+    raise LaunchError("the pipeline is closed: its stages can't be run any more")
 
 
 def _as_stages(stages: Sequence[Stage]) -> tuple[Stage, ...]:
