@@ -143,6 +143,8 @@ class CapturedLaunches:
     @property
     def inputs_changed(self) -> bool:
         """Whether an input of a run inside is another one now."""
+        if not self._inputs:
+            return False
         for known, inputs in zip(self._known_inputs, self._inputs, strict=True):
             if not known.match(read_inputs(inputs)):
                 return True

@@ -13,7 +13,7 @@ from treadle.launch.allocations import noting_allocations
 from treadle.launch.capture import GraphCapturer, explain
 from treadle.launch.captured import CapturedLaunches, CaptureLog
 from treadle.launch.errors import AllocationError, LaunchError, StaleArgumentError
-from treadle.launch.exclusive import exclusive_on, noted_in
+from treadle.launch.exclusive import CAPTURES, exclusive_on, noted_in
 from treadle.launch.graph_entry import CapturedGraph, GraphEntry
 from treadle.launch.identity import call, function_name
 from treadle.launch.inputs import Inputs, KnownInputs, read_inputs
@@ -274,14 +274,15 @@ class GraphCache:
     @property
     def capturing_now(self) -> bool:
         """Whether a function that is run now may be captured: no tape, no other capture, nobody who watches it run."""
-        if self.captures.open is not None or self._runtime.tape is not None or not self.capturing_allowed:
+        if self._runtime.tape is not None or not self.capturing_allowed or self.device.is_capturing:
             return False
-        return not self.device.is_capturing
+        return not CAPTURES.open or self.captures.open is None
 
     def _outdated(self, current: CapturedGraph, values: list[Any]) -> bool:
-        if current.outdated or not current.takes(values):
+        launches = current.launches  # asked here one by one: this is at each launch of a graph
+        if launches.outdated or launches.reloaded or not current.inputs.match(values) or launches.inputs_changed:
             return True
-        return self._checks and current.launches.moved()
+        return self._checks and launches.moved()
 
     def _launch(self, entry: GraphEntry, current: CapturedGraph) -> None:
         if self._verifies:

@@ -70,6 +70,8 @@ class KnownInputs:
         """
         if len(values) != len(self._values):
             return False
+        if not values:
+            return True
         changed: Sequence[int] = self._volatile
         if [array.ctype for array in self._arrays] != self._descriptors:  # by identity: they define no equality
             changed = range(len(values))
