@@ -11,7 +11,7 @@ from treadle.managers.term import merged_params
 from treadle.managers.twins import WarpTwin, arguments_of, find_twin, path_of
 from treadle.managers.warp_call import unused_parameters
 
-__all__ = ["MissingTwinsError", "adapt_to_warp", "missing_twins"]
+__all__ = ["MissingTwinsError", "adapt_to_warp", "all_terms", "missing_twins"]
 
 _SKIPPED = ("env", "env_mask", "env_ids")
 
@@ -24,7 +24,7 @@ class MissingTwinsError(ConfigError):
         """Join all problems into one error that says what can be done about them."""
         advice = (
             "declare Warp forms with treadle.managers.warp_twin, use --frontend torch, or let these terms run in "
-            "torch between graphs with --env.allow-torch-terms"
+            "torch between graphs with --allow-torch-terms (in Python: cfg.allow_torch_terms = True)"
         )
         return cls(f"{'; '.join(problems)}; {advice}")
 
@@ -43,7 +43,7 @@ def adapt_to_warp(cfg: Any) -> None:
     missing = missing_twins(cfg)
     if missing and not cfg.allow_torch_terms:
         raise MissingTwinsError.from_problems(missing.values())
-    for path, term in _terms(cfg):
+    for path, term in all_terms(cfg):
         if isinstance(term, TermCfg) and not path.startswith("curriculum"):
             term.twin = "torch" if path in missing else find_twin(term.func)
 
@@ -51,7 +51,7 @@ def adapt_to_warp(cfg: Any) -> None:
 def missing_twins(cfg: Any) -> dict[str, str]:
     """Return one sentence for each term that the Warp frontend can't compute, by its path in the configuration."""
     problems = {}
-    for path, term in _terms(cfg):
+    for path, term in all_terms(cfg):
         if path.startswith("curriculum") or (isinstance(term, TermCfg) and isinstance(term.twin, WarpTwin)):
             continue
         form = term.func if isinstance(term, TermCfg) else term.class_type
@@ -75,7 +75,7 @@ def _unused(term: TermCfg, twin: WarpTwin, path: str) -> list[str]:
     return unused_parameters(params, wanted, twin, path, is_class=isinstance(term.func, type))
 
 
-def _terms(cfg: Any) -> Iterator[tuple[str, TermCfg | ActionTermCfg | CommandTermCfg]]:
+def all_terms(cfg: Any) -> Iterator[tuple[str, TermCfg | ActionTermCfg | CommandTermCfg]]:
     """Yield path and configuration of all terms that a frontend computes."""
     from treadle.managers.manager import iterate_terms
 
