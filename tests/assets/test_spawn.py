@@ -137,7 +137,8 @@ def test_efforts_and_drives_add_up(tmp_path):
     inertia = 2.0 * 0.5**2 + 0.4 * 2.0 * 0.1**2
     torque = np.array([3.0, -20.0 * 0.3 + 3.0, -20.0 * 0.3 - 0.5 * 2.0 + 50.0])
     np.testing.assert_allclose(acceleration, torque / inertia, rtol=1e-2)
-    np.testing.assert_allclose(data.applied_effort.numpy()[:, 0], [3.0, 3.0, 50.0])
+    np.testing.assert_allclose(data.applied_effort.numpy()[:, 0], [3.0, 3.0 - 6.0, 50.0 - 7.0], rtol=1e-5)
+    np.testing.assert_allclose(data.computed_effort.numpy()[:, 0], [3.0, -3.0, 93.0], rtol=1e-5)
 
 
 def test_a_drive_beside_an_effort_holds_the_default_position(tmp_path):

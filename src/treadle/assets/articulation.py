@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-import numpy as np
 import torch
 import warp as wp
 
 from treadle.assets.articulation_data import ArticulationData, TorchViews, torch_view
 from treadle.assets.articulation_state import fill_state
 from treadle.assets.cfg import ArticulationCfg
-from treadle.assets.kernels import apply_actuators, derive_root_state, write_joint_state, write_root_state
+from treadle.assets.kernels import apply_actuators, derive_state, write_joint_state, write_root_state
 from treadle.assets.names import match_names
 from treadle.assets.spawn import ArticulationLayout
 from treadle.errors import ConfigError
@@ -31,7 +30,6 @@ class Articulation:
         layout: Where its parts lie in the arrays of an environment.
         physics: The backend that simulates it.
         env_origins: Origins of the environments [m], vec3, shape (num_envs,).
-        gravity: Gravity in the world frame [m/s^2].
         scope: Owner of the launches.
     """
 
@@ -41,7 +39,6 @@ class Articulation:
         layout: ArticulationLayout,
         physics: PhysicsBackend,
         env_origins: wp.array,
-        gravity: tuple[float, float, float],
         scope: LaunchScope,
     ):
         self.cfg = cfg
@@ -49,7 +46,6 @@ class Articulation:
         self.data = ArticulationData(cfg, layout, physics)
         self._physics = physics
         self._env_origins = env_origins
-        self._gravity_dir_w = wp.vec3(*_direction(gravity))
         self._launches = scope.launches
         joints = self.num_joints
         dofs = slice(layout.first_dof, layout.first_dof + joints)
@@ -121,27 +117,35 @@ class Articulation:
         self._launches.launch(
             apply_actuators,
             data.joint_effort_target.shape,
-            [data.joint_effort_target, data.joint_pos_target, data.joint_effort_limits, self._position_controlled],
-            [self._joint_f, self._joint_target_q, data.applied_effort],
+            [
+                data.joint_pos,
+                data.joint_vel,
+                data.joint_effort_target,
+                data.joint_pos_target,
+                data.joint_stiffness,
+                data.joint_damping,
+                data.joint_effort_limits,
+                self._position_controlled,
+            ],
+            [
+                self._joint_f,
+                self._joint_target_q,
+                data.computed_effort,
+                data.applied_effort,
+                data.previous_joint_vel,
+            ],
         )
 
     def update(self) -> None:
-        """Refresh the derived state from the simulation."""
-        data = self.data
-        self._launches.launch(
-            derive_root_state,
-            self._physics.num_envs,
-            [self._physics.body_q, self._physics.body_qd, 0, self._gravity_dir_w],
-            [
-                data.root_pos_w,
-                data.root_quat_w,
-                data.root_lin_vel_w,
-                data.root_ang_vel_w,
-                data.root_lin_vel_b,
-                data.root_ang_vel_b,
-                data.projected_gravity_b,
-            ],
-        )
+        """Refresh the derived state from the simulation, after a step."""
+        self._derive(None)
+
+    def reset(self) -> None:
+        """Refresh the derived state once :meth:`PhysicsBackend.reset` is done.
+
+        The joints have no acceleration in the environments of ``physics.reset_mask``.
+        """
+        self._derive(self._physics.reset_mask)
 
     def write_joint_state_to_sim(
         self,
@@ -219,6 +223,35 @@ class Articulation:
             data = self.data
             self.write_root_state_to_sim(data.default_root_pose, data.default_root_vel, env_mask, site="default")
 
+    def _derive(self, env_mask: wp.array | None) -> None:
+        data, physics = self.data, self._physics
+        self._launches.launch(
+            derive_state,
+            physics.num_envs,
+            [
+                env_mask,
+                physics.body_q,
+                physics.body_qd,
+                data.joint_vel,
+                data.previous_joint_vel,
+                physics.gravity,
+                0,
+                physics.dt,
+            ],
+            [
+                data.root_pos_w,
+                data.root_quat_w,
+                data.root_lin_vel_w,
+                data.root_ang_vel_w,
+                data.root_lin_vel_b,
+                data.root_ang_vel_b,
+                data.projected_gravity_b,
+                data.gravity_dir_w,
+                data.joint_acc,
+            ],
+            site="step" if env_mask is None else "reset",
+        )
+
     @staticmethod
     def _set_target(view: torch.Tensor, target: torch.Tensor, joint_ids: JointIds) -> None:
         if joint_ids is None:
@@ -231,9 +264,3 @@ class Articulation:
 def _torch_mask(env_mask: wp.array | torch.Tensor) -> torch.Tensor:
     """Return a mask as a column."""
     return (wp.to_torch(env_mask) if isinstance(env_mask, wp.array) else env_mask)[:, None]
-
-
-def _direction(vector: Sequence[float]) -> list[float]:
-    """Return the unit vector, or the zero vector for zero."""
-    length = float(np.linalg.norm(vector))
-    return [float(x) / length if length > 0.0 else 0.0 for x in vector]

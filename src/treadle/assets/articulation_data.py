@@ -64,9 +64,14 @@ class ArticulationData:
     body_vel_w: wp.array
     """State: body velocities (linear of the centre of mass, angular), world frame, spatial vector, shape (num_envs,
     num_bodies)."""
+    body_acc_w: wp.array
+    """State: body accelerations, as ``PhysicsBackend.body_qdd`` explains; zero unless it is measured. Spatial vector,
+    shape (num_envs, num_bodies)."""
     joint_acc: wp.array
     """Derived: joint accelerations over the last physics step [rad/s^2 or m/s^2], float, shape (num_envs,
-    num_joints)."""
+    num_joints); zero after a reset."""
+    gravity_dir_w: wp.array
+    """Derived: direction of gravity, world frame, unit vec3, shape (num_envs,)."""
     root_pos_w: wp.array
     """Derived: root position, world frame [m], vec3, shape (num_envs,)."""
     root_quat_w: wp.array
@@ -88,9 +93,12 @@ class ArticulationData:
     joint_vel_target: wp.array
     """Target: joint velocities [rad/s or m/s], float, shape (num_envs, num_joints)."""
     computed_effort: wp.array
-    """Efforts before clamping [N*m or N], float, shape (num_envs, num_joints); 0 for position drives."""
+    """Commanded effort plus that of the drive before clamping, of the state before the last physics step [N*m or N],
+    float, shape (num_envs, num_joints)."""
     applied_effort: wp.array
-    """Efforts after clamping [N*m or N], float, shape (num_envs, num_joints); 0 for position drives."""
+    """The same after clamping, each by itself, as the solver does."""
+    previous_joint_vel: wp.array
+    """State: joint velocities before the last physics step [rad/s or m/s], float, shape (num_envs, num_joints)."""
     default_root_pose: wp.array
     """Constant: root pose relative to the environment's origin, transform, shape (num_envs,)."""
     default_root_vel: wp.array
@@ -109,8 +117,15 @@ class ArticulationData:
     """Constant: soft upper position limits [rad or m], float, shape (num_envs, num_joints)."""
     joint_vel_limits: wp.array
     """Constant: largest absolute velocities [rad/s or m/s], float, shape (num_envs, num_joints)."""
+    soft_joint_vel_limits: wp.array
+    """Constant: the array of :attr:`joint_vel_limits`, to which terms apply a ratio of their own."""
     joint_effort_limits: wp.array
     """Constant: largest absolute efforts [N*m or N], float, shape (num_envs, num_joints)."""
+    joint_stiffness: wp.array
+    """Constant: stiffness of the drives [N*m/rad or N/m], float, shape (num_envs, num_joints); 0 without a drive. The
+    solver has its own copy."""
+    joint_damping: wp.array
+    """Constant: damping of the drives [N*m*s/rad or N*s/m], float, shape (num_envs, num_joints); 0 without a drive."""
 
     def __init__(self, cfg: ArticulationCfg, layout: ArticulationLayout, physics: PhysicsBackend):
         self.torch = TorchViews(self)
@@ -123,6 +138,7 @@ class ArticulationData:
         self.joint_vel = physics.joint_qd[:, dofs]
         self.body_pose_w = physics.body_q
         self.body_vel_w = physics.body_qd
+        self.body_acc_w = physics.body_qdd
         self.joint_acc = wp.zeros((self._num_envs, joints), dtype=float, device=self._device)
         self.previous_joint_vel = wp.zeros((self._num_envs, joints), dtype=float, device=self._device)
         self._allocate_derived()
@@ -134,6 +150,7 @@ class ArticulationData:
             setattr(self, name, self._zeros(wp.vec3))
         self.root_quat_w = self._zeros(wp.quat)
         self.projected_gravity_b = self._zeros(wp.vec3)
+        self.gravity_dir_w = self._zeros(wp.vec3)
 
     def _allocate_targets(self, joints: int) -> None:
         for name in _TARGETS:
@@ -152,7 +169,10 @@ class ArticulationData:
         self.soft_joint_pos_lower = self._repeat(middle - half, float)
         self.soft_joint_pos_upper = self._repeat(middle + half, float)
         self.joint_vel_limits = self._repeat(layout.velocity_limits, float)
+        self.soft_joint_vel_limits = self.joint_vel_limits
         self.joint_effort_limits = self._repeat(layout.effort_limits, float)
+        self.joint_stiffness = self._repeat(layout.stiffness, float)
+        self.joint_damping = self._repeat(layout.damping, float)
 
     def _zeros(self, dtype: Any) -> wp.array:
         return wp.zeros(self._num_envs, dtype=dtype, device=self._device)

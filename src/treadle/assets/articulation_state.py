@@ -16,6 +16,8 @@ class ArticulationState:
     joint_pos: wp.array2d[float]
     joint_vel: wp.array2d[float]
     joint_acc: wp.array2d[float]
+    previous_joint_vel: wp.array2d[float]
+    gravity_dir_w: wp.array[wp.vec3]
     root_pos_w: wp.array[wp.vec3]
     root_quat_w: wp.array[wp.quat]
     root_lin_vel_w: wp.array[wp.vec3]
@@ -25,6 +27,7 @@ class ArticulationState:
     projected_gravity_b: wp.array[wp.vec3]
     body_pose_w: wp.array2d[wp.transform]
     body_vel_w: wp.array2d[wp.spatial_vector]
+    body_acc_w: wp.array2d[wp.spatial_vector]
     joint_effort_target: wp.array2d[float]
     joint_pos_target: wp.array2d[float]
     joint_vel_target: wp.array2d[float]
@@ -39,7 +42,10 @@ class ArticulationState:
     soft_joint_pos_lower: wp.array2d[float]
     soft_joint_pos_upper: wp.array2d[float]
     joint_vel_limits: wp.array2d[float]
+    soft_joint_vel_limits: wp.array2d[float]
     joint_effort_limits: wp.array2d[float]
+    joint_stiffness: wp.array2d[float]
+    joint_damping: wp.array2d[float]
     env_origins: wp.array[wp.vec3]
     root_q: wp.array2d[float]
     """Root pose for writing: world position [m], quaternion (x, y, z, w); shape (num_envs, 7), empty if fixed."""
@@ -50,7 +56,7 @@ class ArticulationState:
 def fill_state(data: Any, env_origins: wp.array, root_q: wp.array, root_qd: wp.array) -> ArticulationState:
     """Return the struct of an articulation's data."""
     state = ArticulationState()
-    for name in ArticulationState.vars:
+    for name in ArticulationState.vars:  # type: ignore[attr-defined]
         if hasattr(data, name):
             setattr(state, name, getattr(data, name))
     state.env_origins, state.root_q, state.root_qd = env_origins, root_q, root_qd

@@ -48,6 +48,10 @@ class ArticulationLayout:
     """Largest absolute velocity of each joint [rad/s or m/s], for terms; the solver does not enforce it."""
     position_controlled: tuple[bool, ...]
     """Whether an action commands the joint's position target rather than its effort."""
+    stiffness: tuple[float, ...]
+    """Stiffness of each joint's drive [N*m/rad or N/m], 0 without a drive."""
+    damping: tuple[float, ...]
+    """Damping of each joint's drive [N*m*s/rad or N*s/m], 0 without a drive."""
     default_joint_pos: tuple[float, ...]
     """Default joint positions [rad or m]."""
     default_joint_vel: tuple[float, ...]
@@ -89,9 +93,16 @@ def spawn_articulation(builder: newton.ModelBuilder, cfg: ArticulationCfg, where
         effort_limits=tuple(float(builder.joint_effort_limit[d]) for d in dofs),
         velocity_limits=tuple(float(builder.joint_velocity_limit[d]) for d in dofs),
         position_controlled=tuple(a is not None and a.mode == "position" for a in actuators),
+        stiffness=_gains(builder, dofs, builder.joint_target_ke),
+        damping=_gains(builder, dofs, builder.joint_target_kd),
         default_joint_pos=tuple(default_pos),
         default_joint_vel=tuple(default_vel),
     )
+
+
+def _gains(builder: newton.ModelBuilder, dofs: Sequence[int], gains: Sequence[float]) -> tuple[float, ...]:
+    driven = builder.joint_target_mode
+    return tuple(float(gains[dof]) if driven[dof] != newton.JointTargetMode.NONE else 0.0 for dof in dofs)
 
 
 def _load_model(builder: newton.ModelBuilder, cfg: ArticulationCfg, where: str) -> None:

@@ -59,7 +59,7 @@ class WarpCall:
         self._name = name
         self._instance = instance
         self._given = {*_GIVEN, *given}
-        self._extra = dict(twin.extra(env, params)) if twin.extra is not None else {}
+        self._extra = self._find_extra()
         self._values: dict[str, Any] = {}
         self._numbers: dict[str, tuple[int, Any]] = {}
         problems = [*self._find_all()]
@@ -93,6 +93,14 @@ class WarpCall:
             current.assign(self._per_joint(name, value))
             return True
         return False
+
+    def _find_extra(self) -> dict[str, Any]:
+        if self.twin.extra is None:
+            return {}
+        try:
+            return dict(self.twin.extra(self._env, self._params))
+        except ConfigError as error:
+            raise ConfigError(f"{self._where}: {error}") from None
 
     def _find_all(self) -> list[str]:
         problems: list[str] = []

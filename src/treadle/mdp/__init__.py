@@ -4,5 +4,10 @@ from treadle.mdp.actions import *  # noqa: F403
 from treadle.mdp.events import *  # noqa: F403
 from treadle.mdp.events_reset import *  # noqa: F403
 from treadle.mdp.observations import *  # noqa: F403
+from treadle.mdp.observations_sensors import *  # noqa: F403
+from treadle.mdp.observations_task import *  # noqa: F403
 from treadle.mdp.rewards import *  # noqa: F403
+from treadle.mdp.rewards_contact import *  # noqa: F403
+from treadle.mdp.rewards_task import *  # noqa: F403
 from treadle.mdp.terminations import *  # noqa: F403
+from treadle.mdp.terminations_task import *  # noqa: F403

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import newton
 import numpy as np
@@ -55,11 +56,11 @@ class Scene:
         model = builder.finalize(device=scope.device)
         self.env_origins = wp.array(origins, dtype=wp.vec3, device=scope.device)
         self.physics = NewtonBackend(model, sim, scope.child("physics"))
-        self.robot = Articulation(cfg.robot, layout, self.physics, self.env_origins, sim.gravity, scope.child("robot"))
+        self.robot = Articulation(cfg.robot, layout, self.physics, self.env_origins, scope.child("robot"))
         self.sensors = {name: self._make_sensor(name, sensor, scope) for name, sensor in cfg.sensors.items()}
         self._stepped_sensors = [sensor for sensor in self.sensors.values() if isinstance(sensor, SteppedSensor)]
 
-    def __getitem__(self, name: str) -> Articulation | Sensor:
+    def __getitem__(self, name: str) -> Any:
         """Return the robot or a sensor.
 
         Raises:
@@ -84,7 +85,7 @@ class Scene:
 
     def reset(self) -> None:
         """Refresh the derived state after ``physics.reset()``, and start sensors anew where it did. Capturable."""
-        self.robot.update()
+        self.robot.reset()
         for sensor in self.sensors.values():
             sensor.reset()
 

@@ -198,7 +198,7 @@ class progress_reward(ManagerTermBase):
 @wp.func
 def _restart_progress(
     env: int, asset: ArticulationState, state: EnvState, target_pos: wp.vec3, distance: wp.array[wp.float64]
-):
+) -> None:
     distance[env] = ground_distance(asset.root_pos_w[env], state.env_origins[env] + target_pos)
 
 
@@ -218,8 +218,7 @@ class _GearTerm(ManagerTermBase):
     def __init__(self, cfg: TermCfg, env: Any):
         super().__init__(cfg, env)
         self._asset_cfg: SceneEntityCfg = cfg.params["asset_cfg"]
-        assert self._asset_cfg.resolved is not None
-        self.joint_names: Sequence[str] = self._asset_cfg.resolved.joint_names
+        self.joint_names = _joint_names(self._asset_cfg)
         self.gear_share = wp.zeros(len(self.joint_names), dtype=float, device=env.device)
         """Gear of each selected joint as a share of the largest, float, shape (num_joints,)."""
         self._gears: Any = None
@@ -348,10 +347,17 @@ def _action_columns(env: ManagerBasedRLEnv, asset_cfg: SceneEntityCfg) -> list[i
             first = env.action_manager.columns_of(name).start
             for index, joint in enumerate(getattr(term, "joint_names", ())):
                 columns.setdefault(joint, first + index)
-    assert asset_cfg.resolved is not None
-    if missing := [name for name in asset_cfg.resolved.joint_names if name not in columns]:
+    selected = _joint_names(asset_cfg)
+    if missing := [name for name in selected if name not in columns]:
         raise ConfigError(
             f"no action commands joint {', '.join(missing)}; allowed: an asset_cfg with joints of "
             f"{', '.join(columns) or 'an action term'}"
         )
-    return [columns[name] for name in asset_cfg.resolved.joint_names]
+    return [columns[name] for name in selected]
+
+
+def _joint_names(asset_cfg: SceneEntityCfg) -> Sequence[str]:
+    """Return the names of the selected joints."""
+    resolved: Any = asset_cfg.resolved
+    names: Sequence[str] = resolved.joint_names
+    return names

@@ -1,0 +1,1 @@
+"""Reaching a commanded pose with an arm."""
