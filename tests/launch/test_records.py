@@ -398,7 +398,7 @@ def test_another_kernel_in_the_module_is_no_change(device):
     for _ in range(2):
         cache.launch(support.count, 1, [], [out])
     assert cache.records == [record]
-    assert record.module.hashers is record.loaded.hashers
+    assert record.module.hashers is record.module.module.hashers
     assert out.numpy()[0] == 4.0
 
 

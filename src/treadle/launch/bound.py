@@ -28,10 +28,11 @@ class BoundLaunch:
         "__weakref__",
         "_cache",
         "_call",
+        "_command",
         "_covered",
         "_in_graphs",
+        "_module",
         "_positions",
-        "_ready",
         "_record",
         "_runtime",
         "_stats",
@@ -53,18 +54,18 @@ class BoundLaunch:
         Args:
             stream: CUDA stream of this call; ``None`` takes the device's current stream.
         """
-        record = self._ready
+        command, module = self._command, self._module
         if (
-            record is None
+            command is None
             or CAPTURES.open
             or self._runtime.tape is not None
-            or record.loaded.hashers is not record.module.hashers
+            or module.module.hashers is not module.hashers
         ):
             with after_captures(self._cache.device):
                 self._launch_with_care(stream)
             return
         self._stats.replayed += 1
-        record.command.launch(stream)
+        command.launch(stream)
 
     def set_dim(self, dim: Dim) -> None:
         """Change the number of threads of the next calls. A graph that holds this launch is captured again.
@@ -188,10 +189,12 @@ class BoundLaunch:
         self._call = self._call._replace(args=[])
 
     def _set_record(self, record: LaunchRecord | None) -> None:
-        """Keep a record, and whether it can be launched without looking at its arguments."""
+        """Keep a record, and its command where that can be launched without looking at the arguments."""
         cache = self._cache
         looks = cache.verifies or (record is not None and bool(record.volatile) and not cache.trusts)
-        self._record, self._ready = record, None if looks else record
+        self._record = record
+        self._command: Any = None if looks or record is None else record.command
+        self._module: Any = None if record is None else record.module
 
     def _outdate_graphs(self) -> None:
         """Mark the graphs that hold this launch, once: a graph that is captured anew says so when it is."""

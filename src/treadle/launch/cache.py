@@ -134,11 +134,15 @@ class LaunchCache:
             or adjoint
             or device is not None
             or self._runtime.tape is not None
-            or record.loaded.hashers is not record.module.hashers
-            or not (
-                not dynamic and dim == record.dim
+            or record.module.module.hashers is not record.module.hashers
+            or dim != record.dim
+            or (
+                dynamic
                 if args is None
-                else not self._verifies and record.unchanged(args, dim, block_dim, max_blocks)
+                else self._verifies
+                or block_dim != record.block_dim
+                or max_blocks != record.max_blocks
+                or not record.same(args, record.objects)
             )
         ):
             check_argument_lists(kernel, inputs=inputs, outputs=outputs)

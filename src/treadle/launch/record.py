@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import operator
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -12,12 +11,11 @@ import warp as wp
 from treadle.launch.dims import Dim, check_dim, covered_arrays, extents
 from treadle.launch.errors import LaunchError, StaleArgumentError
 from treadle.launch.modules import LoadedModule
+from treadle.launch.same import Same, never_same, same_arguments
 from treadle.launch.signature import ArgumentSignature, is_constant, is_scalar, is_struct
 from treadle.launch.stats import SiteStats
 
 __all__ = ["LaunchCall", "LaunchRecord", "argument_index", "as_names", "check_argument_lists", "check_site", "extents"]
-
-_is = operator.is_
 
 
 class LaunchCall(NamedTuple):
@@ -72,20 +70,19 @@ class LaunchRecord:
         "command",
         "covered",
         "declared",
-        "descriptors",
         "dim",
         "dynamic",
         "dynamic_names",
         "kernel",
         "known",
-        "loaded",
         "max_blocks",
         "module",
+        "objects",
+        "same",
         "signatures",
         "site",
         "stats",
         "volatile",
-        "watched",
     )
 
     def __init__(self, call: LaunchCall, device: wp.Device, stats: SiteStats):
@@ -102,7 +99,6 @@ class LaunchRecord:
                 f"kernel {call.kernel.key!r} can't be recorded: Warp returned no command for dim={call.dim}"
             )
         self.module = LoadedModule(self.command)
-        self.loaded = self.module.module
         self.dynamic_names: tuple[str, ...] | str = ()
         self.dynamic: frozenset[int] = frozenset()
         self.declare_dynamic(call.dynamic)
@@ -114,10 +110,13 @@ class LaunchRecord:
         self.volatile: dict[int, ArgumentSignature] = {}
         self.arrays: dict[int, wp.array] = {}
         self.known: dict[int, Any] = {}
-        self.watched: list[wp.array] = []
-        self.descriptors: list[Any] = []
+        self.objects: tuple[Any, ...] = ()
+        """The arguments and the descriptors of the arrays, for :attr:`same`."""
+        self.same: Same = never_same
+        """Tells whether a call has the arguments that are recorded."""
         for index, value in enumerate(self.args):
             self._note(index, value)
+        self._note_objects()
 
     def declare_dynamic(self, names: tuple[str, ...] | str) -> None:
         """Remember the arguments that are meant to change.
@@ -128,18 +127,6 @@ class LaunchRecord:
         if names != self.dynamic_names:
             self.dynamic = frozenset(argument_index(self.kernel, name) for name in as_names(names))
             self.dynamic_names = names
-
-    def unchanged(self, args: list[Any], dim: Dim, block_dim: int | None, max_blocks: int) -> bool:
-        """Return whether a call is seen at once to be the recorded one. The hot path: one attribute for each array."""
-        return (
-            dim == self.dim
-            and block_dim == self.block_dim
-            and max_blocks == self.max_blocks
-            and not self.volatile
-            and len(args) == len(self.args)
-            and all(map(_is, args, self.args))
-            and [array.ctype for array in self.watched] == self.descriptors  # by identity: they define no equality
-        )
 
     def matches_layout(self, args: Sequence[Any], block_dim: int | None, max_blocks: int) -> bool:
         """Return whether the command can be patched to these arguments instead of being recorded again."""
@@ -186,6 +173,7 @@ class LaunchRecord:
         if self.signatures is not None:
             self.signatures[index] = ArgumentSignature.of(value, self.declared[index])
         self._note(index, value)
+        self._note_objects()
 
     def snapshot(self) -> None:
         """Remember the signatures of the arguments and what the threads cover, for :meth:`verify`."""
@@ -225,7 +213,10 @@ class LaunchRecord:
             self.arrays[index], self.known[index] = value, value.ctype
         elif not (is_constant(value) or is_struct(value) or self._reads_in_place(index, value)):
             self.volatile[index] = ArgumentSignature.of(value, self.declared[index])
-        self.watched, self.descriptors = list(self.arrays.values()), list(self.known.values())
+
+    def _note_objects(self) -> None:
+        self.same = never_same if self.volatile else same_arguments(len(self.args), tuple(self.known))
+        self.objects = (*self.args, *self.known.values())
 
     def _reads_in_place(self, index: int, value: Any) -> bool:
         """Return whether the command refers to a vector or matrix itself: Warp copies those that it has to convert."""

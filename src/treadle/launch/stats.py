@@ -12,7 +12,7 @@ _UNSTABLE_AFTER = 8
 _UNSTABLE_SHARE = 0.9
 
 
-@dataclass
+@dataclass(slots=True)
 class SiteStats:
     """Counts of one site: one kernel with one argument set."""
 

@@ -1,0 +1,45 @@
+"""Whether the arguments of a call are those of a record, told by identity: the hot path of a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+__all__ = ["Same", "never_same", "same_arguments"]
+
+Same = Callable[[Sequence[Any], tuple[Any, ...]], bool]
+"""Takes the arguments of a call, and what is known: the recorded arguments, then the descriptors of the arrays."""
+
+
+def never_same(args: Sequence[Any], known: tuple[Any, ...]) -> bool:
+    """Leave it to a closer look."""
+    return False
+
+
+@cache
+def same_arguments(count: int, arrays: tuple[int, ...]) -> Same:
+    """Return a function that compares the arguments, and the descriptors that the arrays have now, by identity.
+
+    It is written out, argument by argument. With 5 arguments that takes 0.19 us where a loop takes 0.68 us, of 2.6 us
+    for a replay; with 13 arguments it is 0.46 us instead of 1.08 us.
+
+    Args:
+        count: Number of arguments.
+        arrays: Positions of the arrays.
+    """
+    args, known = ([f"{letter}{index}" for index in range(count)] for letter in "ak")
+    descriptors = [f"d{index}" for index in arrays]
+    tests = [f"{arg} is {old}" for arg, old in zip(args, known, strict=True)]
+    tests += [f"a{index}.ctype is d{index}" for index in arrays]
+    lines = [
+        "def same(args, known):",
+        f"    if len(args) != {count}: return False",
+        f"    [{', '.join(args)}] = args",
+        f"    [{', '.join([*known, *descriptors])}] = known",
+        f"    return {' and '.join(tests) or 'True'}",
+    ]
+    made: dict[str, Any] = {}
+    exec("\n".join(lines), made)  # of numbers only
+    same: Same = made["same"]
+    return same
