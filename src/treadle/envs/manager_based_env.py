@@ -11,6 +11,7 @@ import warp as wp
 from treadle.assets.articulation_data import torch_view
 from treadle.envs.buffers import ManagerBuffers
 from treadle.envs.episode_log import EpisodeLog
+from treadle.envs.kernels import seed_random_state
 from treadle.envs.manager_based_cfg import ManagerBasedRLEnvCfg
 from treadle.envs.manager_kernels import ManagerKernels
 from treadle.envs.vector_env import VectorEnv
@@ -27,6 +28,13 @@ from treadle.managers.reward_manager import RewardManager
 from treadle.managers.termination_manager import TerminationManager
 
 __all__ = ["ManagerBasedRLEnv", "ManagerBasedTorchEnv", "ManagerBasedWarpEnv"]
+
+
+_DURING_STEPS = ("reset", "interval")
+"""Modes of the events that happen within a step."""
+
+_STARTUP_STREAM = 0x2545F491
+"""What the seed is combined with for the numbers that events draw at the start, which no episode draws again."""
 
 
 class ManagerBasedRLEnv(VectorEnv):
@@ -72,6 +80,8 @@ class ManagerBasedRLEnv(VectorEnv):
 
     def _make_terms(self) -> None:
         self.scene.update()
+        seed_launch = [self.cfg.seed ^ _STARTUP_STREAM], [self.buffers.random_state]
+        wp.launch(seed_random_state, self.num_envs, *seed_launch, device=self.device)
         self.command_manager.make()
         self.action_manager.make()
         self.event_manager.make()
@@ -119,6 +129,8 @@ class ManagerBasedRLEnv(VectorEnv):
         stages = []
         for index, (uses_warp, names) in enumerate(self.event_manager.segments()):
             stages.append(self._kernel_stage(f"reset {index}") if uses_warp else self.event_manager.torch_stage(names))
+        if self.event_manager.model_changes(*_DURING_STEPS):
+            stages.append(Stage("model changes", self._apply_model_changes))
         stages += [
             Stage("physics reset", self.physics.reset),
             Stage("derived state after reset", self._update_after_reset),
@@ -135,6 +147,9 @@ class ManagerBasedRLEnv(VectorEnv):
         for name, group in self.observation_manager.groups.items():
             stages += [*group.stages(), self._kernel_stage(f"observations {name}")]
         return stages
+
+    def _apply_model_changes(self) -> None:
+        self.physics.apply_properties(self.event_manager.model_changes(*_DURING_STEPS))
 
     def _kernel_stage(self, name: str) -> Stage:
         return Stage(name, lambda: self.kernels.launch(name))

@@ -132,6 +132,10 @@ class ManagerKernels:
         with b.block(f"if {state}.reset_mask[env]:"):
             cleared = f"{state}.episode_length, {state}.steps_taken, {sums}, {state}.actions"
             b.line(f"{b.function(clear_episode)}(env, {cleared})")
+            if bodies := env.physics.external_wrench.shape[1]:
+                wrench = b.argument("external_wrench", env.physics.external_wrench)
+                with b.block(f"for i in range({bodies}):"):
+                    b.line(f"{wrench}[env, i] = wp.spatial_vector()")
             with b.block(f"for i in range({env.num_actions}):"):
                 b.line(f"{state}.previous_actions[env, i] = 0.0")
 

@@ -126,8 +126,8 @@ class VectorEnv:
             self.reset()
         self.common_step_counter += 1
         try:
-            with self.scope.exclusive(), torch_stream(self.device):
-                self._before_step(actions.detach())
+            with self.scope.exclusive(), torch_stream(self.device), torch.no_grad():
+                self._before_step(actions)
                 self.pipeline.run()
         except BaseException:  # the kernels may have counted the step, or not
             self.common_step_counter = int(self.buffers.common_step.numpy()[0])

@@ -66,6 +66,14 @@ class EventManager(Manager[EventTermCfg]):
         mask = torch.ones(self.env.num_envs, dtype=torch.bool, device=self.env.device)
         for name in self.names(mode):
             call_with_mask(self.terms[name], mask)
+        if changes := self.model_changes(mode):
+            self.env.physics.apply_properties(changes)
+
+    def model_changes(self, *modes: str) -> tuple[Any, ...]:
+        """Return the kinds of changes that the terms of some modes make to the model, without repetition."""
+        terms = [self.terms[name] for mode in modes for name in self.names(mode)]
+        changes = [getattr(term.instance or term.cfg.func, "changes", ()) for term in terms]
+        return tuple(dict.fromkeys(change for of_term in changes for change in of_term))
 
     # -- stages -----------------------------------------------------------------------------------------------------
 

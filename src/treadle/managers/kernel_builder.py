@@ -10,12 +10,14 @@ from typing import Any
 import warp as wp
 
 from treadle.launch import BoundLaunch, LaunchScope
+from treadle.managers.source_text import wrapped
 
 __all__ = ["FusedKernel", "KernelBuilder", "compile_kernel", "type_name"]
 
 
-_LOCALS = frozenset("wp env i k step x y rng lag draw value holds is_terminal is_time_out".split())
+_LOCALS = frozenset("wp env i k step x y rng lag draw weight value holds is_terminal is_time_out".split())
 """Names that generated lines use for themselves."""
+_DECORATOR = '@wp.kernel(module="unique", enable_backward=False)'
 
 
 class KernelBuilder:
@@ -105,8 +107,9 @@ class KernelBuilder:
     def source(self) -> str:
         """Return the text of the kernel."""
         arguments = "".join(f"    {name}: {annotation},\n" for name, annotation in self._annotations.items())
-        body = "\n".join(self._lines)
-        return f'def {self.name}(\n{arguments}):\n    """{self._doc}"""\n    env = wp.tid()\n{body}\n'
+        lines = ["", *self._lines] if self._lines and self._lines[0].lstrip().startswith("#") else self._lines
+        body = "\n".join(text for line in lines for text in wrapped(line))
+        return f'{_DECORATOR}\ndef {self.name}(\n{arguments}):\n    """{self._doc}"""\n    env = wp.tid()\n{body}\n'
 
     def build(self, scope: LaunchScope, num_envs: int) -> FusedKernel:
         """Return the kernel, which is compiled and bound when it is first launched."""
@@ -181,14 +184,15 @@ def compile_kernel(name: str, source: str, functions: dict[str, Any]) -> wp.Kern
 
     Args:
         name: Name of the kernel.
-        source: A function definition of that name.
+        source: Definition of the kernel, decorator included.
         functions: Warp functions and structs that the text names.
     """
     filename = f"<treadle kernel {name} {hash(source) & 0xFFFFFFFF:08x}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     namespace: dict[str, Any] = {"wp": wp, "__name__": f"treadle.generated.{name}", **functions}
     exec(compile(source, filename, "exec"), namespace)
-    return wp.kernel(namespace[name], module="unique", enable_backward=False)
+    kernel: wp.Kernel = namespace[name]
+    return kernel
 
 
 def type_name(dtype: Any, namespace: dict[str, Any]) -> str:

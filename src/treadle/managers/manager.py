@@ -58,14 +58,16 @@ class Manager(Generic[C]):
             ConfigError: Terms can't be made; the problems of all are reported together.
         """
         self.params = DeviceParams(f"{self.variable}_params", self.env.device)
-        self.terms, problems = {}, []
+        self.terms, errors = {}, []
         for name, cfg in self._cfg.items():
             try:
                 self.terms[name] = self._make_term(name, cfg)
             except ConfigError as error:
-                problems.append(str(error))
-        if problems:
-            raise ConfigError.from_problems(problems)
+                errors.append(error)
+        if len(errors) == 1:
+            raise errors[0]
+        if errors:
+            raise ConfigError.from_problems(str(error) for error in errors)
         self._make_columns({name: 1 for name, term in self.terms.items() if not term.uses_warp})
 
     @property
@@ -98,11 +100,14 @@ class Manager(Generic[C]):
         cfg = as_cfg(cfg)
         old, self._cfg[name] = self._cfg[name], cfg
         if self._is_compiled_change(name, old, cfg) | term.update(cfg):
+            before = dict(vars(self))
             try:
                 self.env.rebuild(self, f"{self.kind}.{name} changed")
             except ConfigError:
+                vars(self).update(before)
                 self._cfg[name] = old
-                self.make()
+                self._is_compiled_change(name, cfg, old)
+                term.update(old)
                 raise
 
     def stages(self) -> list[Stage]:

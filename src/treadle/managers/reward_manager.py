@@ -29,15 +29,15 @@ class RewardManager(Manager[RewardTermCfg]):
         state = builder.argument("state", self.env.state)
         values = builder.argument("reward_terms", self.env.buffers.reward_terms)
         for index, (name, term) in enumerate(self.terms.items()):
-            weight = f"{builder.params(self.params)}[{self._weights[name]}]"
             builder.comment(name)
+            builder.line(f"weight = {builder.params(self.params)}[{self._weights[name]}]")
             if term.is_stateful and term.uses_warp:
                 builder.line(f"value = {self._value(builder, term)}")
             else:
                 builder.line("value = float(0.0)")
-                with builder.block(f"if {weight} != 0.0:"):
+                with builder.block("if weight != 0.0:"):
                     builder.line(f"value = {self._value(builder, term)}")
-            builder.line(f"{values}[env, {index}] = {weight} * value * {state}.step_dt")
+            builder.line(f"{values}[env, {index}] = weight * value * {state}.step_dt")
 
     def _value(self, builder: KernelBuilder, term: Term) -> str:
         if term.call is None:

@@ -76,6 +76,8 @@ class Term:
         changed = {
             key: value for key, value in cfg.params.items() if not _same(value, self.cfg.params.get(key, _MISSING))
         }
+        if any(value is None or self.params.get(key) is None for key, value in changed.items()):
+            return True
         if set(self.cfg.params) - set(cfg.params) or any(isinstance(v, SceneEntityCfg) for v in changed.values()):
             return True
         if self.call is not None and not all(self.call.set(key, value) for key, value in changed.items()):
