@@ -2,7 +2,11 @@
 
 from treadle.mdp.actions import *  # noqa: F403
 from treadle.mdp.events import *  # noqa: F403
+from treadle.mdp.events_bodies import *  # noqa: F403
+from treadle.mdp.events_force import *  # noqa: F403
+from treadle.mdp.events_joints import *  # noqa: F403
 from treadle.mdp.events_reset import *  # noqa: F403
+from treadle.mdp.events_shapes import *  # noqa: F403
 from treadle.mdp.observations import *  # noqa: F403
 from treadle.mdp.observations_sensors import *  # noqa: F403
 from treadle.mdp.observations_task import *  # noqa: F403

@@ -48,7 +48,7 @@ def rows_of(ranges: Ranges) -> list[tuple[float, float]]:
     return [(float(ranges.get(axis, (0.0, 0.0))[0]), float(ranges.get(axis, (0.0, 0.0))[1])) for axis in AXES]
 
 
-def draw_rows(env: Any, mask: torch.Tensor, rows: Sequence[tuple[float, float]]) -> torch.Tensor:
+def draw_rows(env: Any, mask: torch.Tensor, rows: Sequence[Any]) -> torch.Tensor:
     """Return uniform numbers, one column for each range, shape (num_envs, num_ranges)."""
     unit = env.rand(len(rows), 0.0, 1.0, mask=mask)
     lower = np.array([row[0] for row in rows], dtype=np.float32)
@@ -57,12 +57,12 @@ def draw_rows(env: Any, mask: torch.Tensor, rows: Sequence[tuple[float, float]])
 
 
 @wp.func
-def draw_axes(state: EnvState, env: int, ranges: axis_ranges):  # type: ignore[valid-type]
+def draw_axes(state: EnvState, env: int, ranges: axis_ranges):
     """Draw a uniform number for each axis; the random state is kept."""
     rng = state.random_state[env]
     drawn = wp.spatial_vector()
     for i in range(6):
-        drawn[i] = ranges[i, 0] + (ranges[i, 1] - ranges[i, 0]) * wp.randf(rng)
+        drawn[i] = ranges[i, 0] + (ranges[i, 1] - ranges[i, 0]) * wp.randf(rng)  # type: ignore[index]
     state.random_state[env] = rng
     return drawn
 

@@ -129,8 +129,8 @@ def _(
     env: int,
     asset: ArticulationState,
     state: EnvState,
-    pose_range: axis_ranges,  # type: ignore[valid-type]
-    velocity_range: axis_ranges,  # type: ignore[valid-type]
+    pose_range: axis_ranges,
+    velocity_range: axis_ranges,
 ):
     offset = draw_axes(state, env, pose_range)
     velocity = asset.default_root_vel[env] + draw_axes(state, env, velocity_range)
@@ -173,8 +173,8 @@ def _(
     env: int,
     asset: ArticulationState,
     state: EnvState,
-    pose_range: axis_ranges,  # type: ignore[valid-type]
-    velocity_range: axis_ranges,  # type: ignore[valid-type]
+    pose_range: axis_ranges,
+    velocity_range: axis_ranges,
 ):
     position = wp.transform_get_translation(asset.default_root_pose[env])
     rng = state.random_state[env]
@@ -210,7 +210,7 @@ def _(
     env: int,
     asset: ArticulationState,
     state: EnvState,
-    velocity_range: axis_ranges,  # type: ignore[valid-type]
+    velocity_range: axis_ranges,
 ):
     offset = draw_axes(state, env, velocity_range)
     for i in range(6):
