@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 import warp as wp
-from support.terms import make_cartpole
+from support.cartpole_terms import make_cartpole
 
 from treadle.errors import ConfigError
 from treadle.managers import EventTermCfg, ManagerTermBase, warp_twin

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 import torch
-from support.terms import cart, make_cartpole, policy, ramp, run, without_twin
+from support.cartpole_terms import cart, make_cartpole, policy, ramp, run, without_twin
 
 from treadle.errors import ConfigError, UnknownNameError
 from treadle.managers import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from support.terms import make_cartpole, policy, ramp, run
+from support.cartpole_terms import make_cartpole, policy, ramp, run
 
 from treadle.errors import ConfigError
 from treadle.managers import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from support.terms import cart, counter, make_cartpole, ramp, run, without_twin
+from support.cartpole_terms import cart, counter, make_cartpole, ramp, run, without_twin
 
 from treadle.errors import ConfigError
 from treadle.managers import ObservationTermCfg, RewardTermCfg, UniformNoiseCfg
@@ -73,7 +73,7 @@ def test_another_function_invalidates_its_owner_once():
 
 def test_noise_range_and_scale_of_an_observation():
     terms = {"ramp": ObservationTermCfg(func=ramp, noise=UniformNoiseCfg(n_min=0.0, n_max=0.0), scale=1.0)}
-    from support.terms import policy
+    from support.cartpole_terms import policy
 
     env = stepped(make_cartpole(observations=policy(**terms)))
     before, group = captures(env), env.observation_manager.groups["policy"]

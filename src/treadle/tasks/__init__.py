@@ -16,6 +16,15 @@ _LOCOMOTION = {
 
 register(
     TaskSpec(
+        task_id="Ant",
+        description="A four-legged ant runs towards a far target, as a set of terms",
+        env_cfg="treadle.tasks.ant.manager_cfg:AntEnvCfg",
+        agent_cfg="treadle.tasks.ant.agents:AntPPORunnerCfg",
+        frontends=MANAGER_BASED,
+    )
+)
+register(
+    TaskSpec(
         task_id="Ant-Direct",
         description="A four-legged ant runs towards a far target",
         env_cfg="treadle.tasks.ant.cfg:AntDirectEnvCfg",
@@ -42,6 +51,15 @@ register(
             "warp": "treadle.tasks.cartpole.warp_env:CartpoleWarpEnv",
             "torch": "treadle.tasks.cartpole.torch_env:CartpoleTorchEnv",
         },
+    )
+)
+register(
+    TaskSpec(
+        task_id="Humanoid",
+        description="A humanoid runs towards a far target, as a set of terms",
+        env_cfg="treadle.tasks.humanoid.manager_cfg:HumanoidEnvCfg",
+        agent_cfg="treadle.tasks.humanoid.agents:HumanoidPPORunnerCfg",
+        frontends=MANAGER_BASED,
     )
 )
 register(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from treadle.rl_cfg import ActorModelCfg, MLPModelCfg, OnPolicyRunnerCfg, PPOAlgorithmCfg
 
-__all__ = ["AntDirectPPORunnerCfg"]
+__all__ = ["AntDirectPPORunnerCfg", "AntPPORunnerCfg"]
 
 # The numbers are those that Isaac Lab 3.0.0 publishes for rsl_rl on its ant tasks, so that results can be compared.
 _HIDDEN_DIMS = (400, 200, 100)
@@ -23,3 +23,8 @@ class AntDirectPPORunnerCfg(OnPolicyRunnerCfg):
     algorithm: PPOAlgorithmCfg = field(
         default_factory=lambda: PPOAlgorithmCfg(learning_rate=5.0e-4, entropy_coef=0.0, value_loss_coef=1.0)
     )
+
+
+@dataclass(kw_only=True)
+class AntPPORunnerCfg(AntDirectPPORunnerCfg):
+    """PPO for ``Ant``, with the numbers of ``Ant-Direct``."""

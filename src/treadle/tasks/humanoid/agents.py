@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from treadle.rl_cfg import ActorModelCfg, MLPModelCfg, OnPolicyRunnerCfg, PPOAlgorithmCfg
 
-__all__ = ["HumanoidDirectPPORunnerCfg"]
+__all__ = ["HumanoidDirectPPORunnerCfg", "HumanoidPPORunnerCfg"]
 
 # The numbers are those that Isaac Lab 3.0.0 publishes for rsl_rl on its humanoid tasks.
 _HIDDEN_DIMS = (400, 200, 100)
@@ -25,3 +25,8 @@ class HumanoidDirectPPORunnerCfg(OnPolicyRunnerCfg):
     algorithm: PPOAlgorithmCfg = field(
         default_factory=lambda: PPOAlgorithmCfg(learning_rate=5.0e-4, entropy_coef=0.0, value_loss_coef=2.0)
     )
+
+
+@dataclass(kw_only=True)
+class HumanoidPPORunnerCfg(HumanoidDirectPPORunnerCfg):
+    """PPO for ``Humanoid``, with the numbers of ``Humanoid-Direct``."""
