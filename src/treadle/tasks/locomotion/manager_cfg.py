@@ -107,7 +107,7 @@ def locomotion_terminations(numbers: LocomotionNumbers) -> dict[str, Termination
 def locomotion_events() -> dict[str, EventTermCfg | None]:
     """Return the event terms: the root starts where it stands, the joints nearly so."""
     return {
-        "reset_base": EventTermCfg(func=mdp.reset_root_state_uniform, params={"pose_range": {}, "velocity_range": {}}),
+        "reset_base": EventTermCfg(func=mdp.reset_scene_to_default),
         "reset_robot_joints": EventTermCfg(
             func=mdp.reset_joints_by_offset, params={"position_range": (-0.2, 0.2), "velocity_range": (-0.1, 0.1)}
         ),
