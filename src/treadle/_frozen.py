@@ -27,6 +27,8 @@ def frozen_copy(cfg: T) -> T:
 
 
 def _freeze(value: Any) -> Any:
+    if type(value).__setattr__ is _refuse:
+        return value  # it is in two places of the configuration
     if dataclasses.is_dataclass(value) and not isinstance(value, type) and not value.__dataclass_params__.frozen:
         for field in dataclasses.fields(value):
             object.__setattr__(value, field.name, _freeze(getattr(value, field.name)))

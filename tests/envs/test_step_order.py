@@ -12,12 +12,13 @@ from treadle.registry import task_spec
 from treadle.sensors import JointWrenchSensor
 
 DERIVED = ["articulation.update", "sensor.update"]
+DERIVED_AFTER_RESET = ["articulation.reset", "sensor.update"]
 RESET = [
     "_clear_episodes",
     "_reset_task",
     "write_default_root_state_to_sim",
     "physics.reset",
-    *DERIVED,
+    *DERIVED_AFTER_RESET,
     "_compute_observations",
 ]
 STEP = [
@@ -56,6 +57,7 @@ def test_the_order_of_a_step(frontend, mode, monkeypatch):
         (Articulation, "write_targets_to_sim", "write_targets_to_sim"),
         (Articulation, "write_default_root_state_to_sim", "write_default_root_state_to_sim"),
         (Articulation, "update", "articulation.update"),
+        (Articulation, "reset", "articulation.reset"),
         (JointWrenchSensor, "update", "sensor.update"),
         (NewtonBackend, "step", "physics.step"),
         (NewtonBackend, "reset", "physics.reset"),

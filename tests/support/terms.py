@@ -12,6 +12,7 @@ import warp as wp
 
 from treadle import mdp
 from treadle.assets.articulation_data import torch_view
+from treadle.assets.articulation_state import ArticulationState
 from treadle.envs import ManagerBasedRLEnvCfg, ManagerBasedWarpEnv
 from treadle.managers import (
     CommandTerm,
@@ -22,7 +23,7 @@ from treadle.managers import (
     SceneEntityCfg,
     TerminationTermCfg,
 )
-from treadle.managers.twins import arguments_of, find_twin
+from treadle.managers.twins import arguments_of, find_twin, warp_twin
 from treadle.registry import task_spec
 from treadle.sensors import ContactSensorCfg, ImuCfg, JointWrenchSensorCfg
 
@@ -42,6 +43,14 @@ class GivenCommand(CommandTerm):
 
     def _resample_command(self, env_mask):
         """Keep the command."""
+
+
+@wp.func
+def keep(env: int) -> None:
+    """Keep the command."""
+
+
+warp_twin(GivenCommand, methods={"resample": keep})(keep)
 
 
 @dataclass(kw_only=True)
@@ -128,7 +137,7 @@ def randomize(env: ManagerBasedWarpEnv, seed: int) -> None:
     """Write random valid values into everything that terms read."""
     rng = np.random.default_rng(seed)
     data = env.robot.data
-    for name in vars(env.robot.state._cls.cls).get("__annotations__", {}):
+    for name in ArticulationState.vars:
         if isinstance(array := getattr(data, name, None), wp.array):
             write(array, _random(rng, array))
     joints = data.joint_pos.shape
@@ -203,15 +212,16 @@ def write(array: wp.array, values: Any) -> None:
 
 def buffers_of(term: Any) -> dict[str, wp.array]:
     """Return the arrays of a term that has a state."""
-    return {name: value for name, value in vars(term.instance or term).items() if isinstance(value, wp.array)}
+    state = {} if term.instance is None else vars(term.instance)
+    return {name: value for name, value in state.items() if isinstance(value, wp.array)}
 
 
-def compute_torch(term: Any) -> torch.Tensor:
-    """Return what the torch form computes, leaving the term's state as it was."""
-    saved = {name: torch_view(array).clone() for name, array in buffers_of(term).items()}
+def compute_torch(term: Any) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """Return what the torch form computes and leaves in the term's buffers, which keep their values."""
+    buffers = {name: torch_view(array) for name, array in buffers_of(term).items()}
+    saved = {name: view.clone() for name, view in buffers.items()}
     value = term.torch().clone()
-    after = {name: torch_view(array).clone() for name, array in buffers_of(term).items()}
-    for name, array in buffers_of(term).items():
-        torch_view(array).copy_(saved[name])
-    term.after_torch = after
-    return value
+    after = {name: view.clone() for name, view in buffers.items()}
+    for name, view in buffers.items():
+        view.copy_(saved[name])
+    return value, after
