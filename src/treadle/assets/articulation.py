@@ -54,7 +54,9 @@ class Articulation:
         self._joint_target_q = physics.joint_target_q[:, coords]
         self._root_views = torch_view(physics.joint_q)[:, :7], torch_view(physics.joint_qd)[:, :6]
         self._origins_view = torch_view(env_origins)
+        self._joint_target_qd = physics.joint_target_qd[:, dofs]
         self._position_controlled = wp.array(layout.position_controlled, dtype=wp.bool, device=physics.device)
+        self._velocity_controlled = wp.array(layout.velocity_controlled, dtype=wp.bool, device=physics.device)
         wp.copy(self.data.joint_pos_target, self.data.default_joint_pos)
         root_q, root_qd = (7, 6) if layout.floating_base else (0, 0)
         self.state = fill_state(self.data, env_origins, physics.joint_q[:, :root_q], physics.joint_qd[:, :root_qd])
@@ -111,8 +113,17 @@ class Articulation:
         """
         self._set_target(self.data.torch.joint_pos_target, target, joint_ids)
 
+    def set_joint_velocity_target(self, target: torch.Tensor, joint_ids: JointIds = None) -> None:
+        """Set the velocities that velocity-controlled joints keep, until they are set again.
+
+        Args:
+            target: Velocities [rad/s or m/s], shape (num_envs, num_joints), or one column per joint of ``joint_ids``.
+            joint_ids: Joints to set, as indices, a tensor of them or a slice; ``None`` for all.
+        """
+        self._set_target(self.data.torch.joint_vel_target, target, joint_ids)
+
     def write_targets_to_sim(self) -> None:
-        """Hand the effort and position targets to the solver. Called before each physics step."""
+        """Hand the targets to the solver. Called before each physics step."""
         data = self.data
         self._launches.launch(
             apply_actuators,
@@ -122,14 +133,17 @@ class Articulation:
                 data.joint_vel,
                 data.joint_effort_target,
                 data.joint_pos_target,
+                data.joint_vel_target,
                 data.joint_stiffness,
                 data.joint_damping,
                 data.joint_effort_limits,
                 self._position_controlled,
+                self._velocity_controlled,
             ],
             [
                 self._joint_f,
                 self._joint_target_q,
+                self._joint_target_qd,
                 data.computed_effort,
                 data.applied_effort,
                 data.previous_joint_vel,

@@ -48,15 +48,16 @@ class ActuatorCfg:
     """An implicit joint drive: the solver integrates its stiffness and damping.
 
     The torque is ``stiffness * (position target - position) - damping * velocity``, plus the commanded effort in effort
-    mode. There the position target is the default position, unless something sets it.
+    mode. There the position target is the default position, unless something sets it. In velocity mode it is
+    ``damping * (velocity target - velocity)``.
     """
 
     joint_names_expr: tuple[str, ...] = (".*",)
     """Regular expressions, each matched against whole joint names."""
-    mode: Literal["effort", "position"] = "effort"
-    """What an action commands: a joint effort, or a position target of the drive."""
+    mode: Literal["effort", "position", "velocity"] = "effort"
+    """What an action commands: a joint effort, or a position or velocity target of the drive."""
     stiffness: float = 0.0
-    """Drive stiffness [N*m/rad or N/m]."""
+    """Drive stiffness [N*m/rad or N/m]; 0 in velocity mode."""
     damping: float = 0.0
     """Drive damping [N*m*s/rad or N*s/m]; that of the joint itself in effort mode without stiffness."""
     armature: float = 0.0
@@ -79,6 +80,8 @@ class ActuatorCfg:
             if not getattr(self, name) > 0.0:
                 yield f"{where}.{name} is {getattr(self, name)}; allowed: above 0"
         yield from choice_problems(self, f"{where}.")
+        if self.mode == "velocity" and self.stiffness != 0.0:
+            yield f"{where}.stiffness is {self.stiffness}; allowed: 0 in velocity mode"
 
 
 @dataclass(kw_only=True)

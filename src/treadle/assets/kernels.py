@@ -13,17 +13,20 @@ def apply_actuators(
     joint_vel: wp.array2d[float],
     joint_effort_target: wp.array2d[float],
     joint_pos_target: wp.array2d[float],
+    joint_vel_target: wp.array2d[float],
     joint_stiffness: wp.array2d[float],
     joint_damping: wp.array2d[float],
     effort_limits: wp.array2d[float],
     position_controlled: wp.array[wp.bool],
+    velocity_controlled: wp.array[wp.bool],
     joint_f_out: wp.array2d[float],
     joint_target_q_out: wp.array2d[float],
+    joint_target_qd_out: wp.array2d[float],
     computed_effort_out: wp.array2d[float],
     applied_effort_out: wp.array2d[float],
     previous_joint_vel_out: wp.array2d[float],
 ):
-    """Clamp efforts and hand both kinds of targets to the solver, which does not clamp efforts itself.
+    """Clamp efforts and hand all kinds of targets to the solver, which does not clamp efforts itself.
 
     The position target counts where the joint has a drive, also beside an effort. What the drive will do is computed
     from the state before the step; the solver integrates it implicitly.
@@ -31,13 +34,18 @@ def apply_actuators(
     env, joint = wp.tid()
     limit = effort_limits[env, joint]
     target, velocity = joint_pos_target[env, joint], joint_vel[env, joint]
-    drive = joint_stiffness[env, joint] * (target - joint_pos[env, joint]) - joint_damping[env, joint] * velocity
+    vel_target = float(0.0)
+    if velocity_controlled[joint]:
+        vel_target = joint_vel_target[env, joint]
+    drive = joint_stiffness[env, joint] * (target - joint_pos[env, joint])
+    drive += joint_damping[env, joint] * (vel_target - velocity)
     computed = float(0.0)
     effort = float(0.0)
-    if not position_controlled[joint]:
+    if not (position_controlled[joint] or velocity_controlled[joint]):
         computed = joint_effort_target[env, joint]
         effort = wp.clamp(computed, -limit, limit)
     joint_target_q_out[env, joint] = target
+    joint_target_qd_out[env, joint] = vel_target
     joint_f_out[env, joint] = effort
     computed_effort_out[env, joint] = computed + drive
     applied_effort_out[env, joint] = effort + wp.clamp(drive, -limit, limit)

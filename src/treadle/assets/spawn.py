@@ -48,6 +48,8 @@ class ArticulationLayout:
     """Largest absolute velocity of each joint [rad/s or m/s], for terms; the solver does not enforce it."""
     position_controlled: tuple[bool, ...]
     """Whether an action commands the joint's position target rather than its effort."""
+    velocity_controlled: tuple[bool, ...]
+    """Whether an action commands the joint's velocity target."""
     stiffness: tuple[float, ...]
     """Stiffness of each joint's drive [N*m/rad or N/m], 0 without a drive."""
     damping: tuple[float, ...]
@@ -93,6 +95,7 @@ def spawn_articulation(builder: newton.ModelBuilder, cfg: ArticulationCfg, where
         effort_limits=tuple(float(builder.joint_effort_limit[d]) for d in dofs),
         velocity_limits=tuple(float(builder.joint_velocity_limit[d]) for d in dofs),
         position_controlled=tuple(a is not None and a.mode == "position" for a in actuators),
+        velocity_controlled=tuple(a is not None and a.mode == "velocity" for a in actuators),
         stiffness=_gains(builder, dofs, builder.joint_target_ke),
         damping=_gains(builder, dofs, builder.joint_target_kd),
         default_joint_pos=tuple(default_pos),
@@ -172,8 +175,10 @@ def _actuator_of_each_joint(cfg: ArticulationCfg, names: Sequence[str], where: s
 
 
 def _set_actuator(builder: newton.ModelBuilder, dof: int, actuator: ActuatorCfg) -> None:
-    driven = actuator.mode == "position" or actuator.stiffness > 0.0
-    builder.joint_target_mode[dof] = int(newton.JointTargetMode.POSITION if driven else newton.JointTargetMode.NONE)
+    driven = actuator.mode != "effort" or actuator.stiffness > 0.0
+    kinds = newton.JointTargetMode
+    kind = kinds.VELOCITY if actuator.mode == "velocity" else kinds.POSITION
+    builder.joint_target_mode[dof] = int(kind if driven else kinds.NONE)
     builder.joint_target_ke[dof] = actuator.stiffness
     builder.joint_target_kd[dof] = actuator.damping if driven else 0.0
     builder.joint_damping[dof] = 0.0 if driven else actuator.damping

@@ -48,7 +48,7 @@ def rows_of(ranges: Ranges) -> list[tuple[float, float]]:
     return [(float(ranges.get(axis, (0.0, 0.0))[0]), float(ranges.get(axis, (0.0, 0.0))[1])) for axis in AXES]
 
 
-def draw_rows(env: Any, mask: torch.Tensor, rows: Sequence[Any]) -> torch.Tensor:
+def draw_rows(env: Any, mask: torch.Tensor, rows: Sequence[Any] | np.ndarray) -> torch.Tensor:
     """Return uniform numbers, one column for each range, shape (num_envs, num_ranges)."""
     unit = env.rand(len(rows), 0.0, 1.0, mask=mask)
     lower = np.array([row[0] for row in rows], dtype=np.float32)
@@ -57,7 +57,7 @@ def draw_rows(env: Any, mask: torch.Tensor, rows: Sequence[Any]) -> torch.Tensor
 
 
 @wp.func
-def draw_axes(state: EnvState, env: int, ranges: axis_ranges):
+def draw_axes(state: EnvState, env: int, ranges: axis_ranges):  # type: ignore[valid-type]
     """Draw a uniform number for each axis; the random state is kept."""
     rng = state.random_state[env]
     drawn = wp.spatial_vector()

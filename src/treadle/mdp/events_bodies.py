@@ -217,7 +217,7 @@ def _(
     state: EnvState,
     properties: ModelProperties,
     defaults: ModelProperties,
-    gravity_distribution_params: gravity_bounds,
+    gravity_distribution_params: gravity_bounds,  # type: ignore[valid-type]
     operation_code: int,
     distribution_code: int,
 ):

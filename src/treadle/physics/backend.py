@@ -37,6 +37,8 @@ class PhysicsBackend(Protocol):
     a reset of the world."""
     joint_target_q: wp.array
     """Position targets of the drives [m or rad], float, shape (num_envs, num_coords)."""
+    joint_target_qd: wp.array
+    """Velocity targets of the drives [m/s or rad/s], float, shape (num_envs, num_dofs)."""
     body_q: wp.array
     """Body poses in the world frame, transform, shape (num_envs, num_bodies)."""
     body_qd: wp.array

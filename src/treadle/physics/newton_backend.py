@@ -181,6 +181,7 @@ class NewtonBackend:
         self.joint_qd = self._rows(state.joint_qd)
         self.joint_f = self._rows(control.joint_f)
         self.joint_target_q = self._rows(control.joint_target_q)
+        self.joint_target_qd = self._rows(control.joint_target_qd)
         self.body_q = self._rows(state.body_q)
         self.body_qd = self._rows(state.body_qd)
         self.body_com = self._rows(self.model.body_com)
