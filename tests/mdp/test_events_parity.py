@@ -85,7 +85,7 @@ CASES = {
 def env():
     made = make_ants()
     made.reset(seed=3)
-    made.step(torch.ones(4, 8))
+    made.step(torch.ones(4, 4))
     yield made
     made.close()
 

@@ -25,7 +25,7 @@ def ants_cfg(*, num_envs: int = 4, mode: str = "eager", **fields) -> ManagerBase
     scene = dataclasses.replace(base.scene, robot=dataclasses.replace(base.scene.robot, actuators=actuators))
     cfg = ManagerBasedRLEnvCfg(sim=base.sim, scene=scene)
     cfg.observations = {"policy": ObservationGroupCfg(terms={"q": ObservationTermCfg(func=mdp.joint_pos_rel)})}
-    cfg.actions = {"efforts": mdp.JointEffortActionCfg()}
+    cfg.actions = {"efforts": mdp.JointEffortActionCfg(joint_names=".*_foot")}
     for name, value in fields.items():
         assert hasattr(cfg, name), name
         setattr(cfg, name, value)

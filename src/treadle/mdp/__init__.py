@@ -1,6 +1,9 @@
 """The term library: what tasks are made of, each in torch and in Warp."""
 
 from treadle.mdp.actions import *  # noqa: F403
+from treadle.mdp.actions_binary import *  # noqa: F403
+from treadle.mdp.actions_joint import *  # noqa: F403
+from treadle.mdp.actions_limits import *  # noqa: F403
 from treadle.mdp.events import *  # noqa: F403
 from treadle.mdp.events_bodies import *  # noqa: F403
 from treadle.mdp.events_force import *  # noqa: F403

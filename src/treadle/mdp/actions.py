@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 import warp as wp
@@ -13,6 +13,7 @@ from treadle._checks import is_finite
 from treadle.assets.articulation_data import torch_view
 from treadle.assets.articulation_state import ArticulationState
 from treadle.assets.names import values_by_name
+from treadle.errors import ConfigError
 from treadle.managers.action_manager import ActionTerm
 from treadle.managers.cfg import ActionTermCfg
 from treadle.managers.scene_entity import SceneEntityCfg
@@ -29,6 +30,8 @@ class JointAction(ActionTerm):
     """Base of the terms with one column per joint: ``processed = clip(raw * scale + offset)``."""
 
     cfg: JointActionCfg
+    control: ClassVar[Literal["effort", "position", "velocity"]]
+    """What the term commands."""
 
     def __init__(self, cfg: JointActionCfg, env: Any):
         super().__init__(cfg, env)
@@ -39,9 +42,12 @@ class JointAction(ActionTerm):
         self.joint_names = resolved.joint_names
         self.action_dim = len(resolved.joint_names)
         self.joint_ids = resolved.joint_ids
+        check_control(self, self.control)
         self._torch_ids = resolved.torch_joint_ids
         self.scale = self._row(cfg.scale, "scale", 1.0)
         self.offset = self._row(cfg.offset, "offset", 0.0)
+        if getattr(cfg, "use_default_offset", False):
+            self.offset = self._array(self.default_offset())
         lower, upper = _clip_by_name(cfg.clip, self.joint_names)
         self.clip_lower, self.clip_upper = self._array(lower), self._array(upper)
 
@@ -55,6 +61,11 @@ class JointAction(ActionTerm):
     def set_targets(self, processed: torch.Tensor) -> None:
         """Set the targets of the joints, shape (num_envs, action_dim)."""
         raise NotImplementedError
+
+    def default_offset(self) -> Sequence[float]:
+        """Return the offsets of ``use_default_offset``."""
+        default = self.asset.data.default_joint_pos if self.control == "position" else self.asset.data.default_joint_vel
+        return [float(default.numpy()[0, joint]) for joint in self.joint_ids.numpy()]
 
     def _row(self, value: float | dict[str, float], name: str, default: float) -> wp.array:
         if isinstance(value, dict):
@@ -92,8 +103,30 @@ class JointActionCfg(ActionTermCfg):
                 yield f"{where}.clip is {self.clip}; allowed: two finite numbers, the lower end first"
 
 
+def check_control(term: Any, control: str) -> None:
+    """Refuse joints that do not obey what a term commands.
+
+    Raises:
+        ConfigError: The actuator of a joint has another mode.
+    """
+    layout = term.asset.layout
+    joints = [layout.joint_names.index(name) for name in term.joint_names]
+    fits = {
+        "effort": lambda j: not (layout.position_controlled[j] or layout.velocity_controlled[j]),
+        "position": lambda j: layout.position_controlled[j] or layout.stiffness[j] > 0.0,
+        "velocity": lambda j: layout.velocity_controlled[j],
+    }
+    if wrong := [layout.joint_names[joint] for joint in joints if not fits[control](joint)]:
+        raise ConfigError(
+            f"{type(term).__name__} commands the {control} of {', '.join(wrong)}; allowed: joints whose actuator has "
+            f"mode {control!r}{' or a stiffness' if control == 'position' else ''}"
+        )
+
+
 class JointEffortAction(JointAction):
     """Commands joint efforts [N*m or N]."""
+
+    control = "effort"
 
     def set_targets(self, processed: torch.Tensor) -> None:
         """Set the efforts."""
