@@ -15,12 +15,13 @@ from .support import buffer, zeros
 def test_each_argument_and_each_descriptor_counts(count):
     args = [wp.zeros(1, device="cpu") if index % 3 else float(index) + 0.5 for index in range(count)]
     arrays = tuple(index for index in range(count) if index % 3)
-    known = (*args, *(args[index].ctype for index in arrays))
+    known = (*args, *(args[index].__ctype__() for index in arrays))
+    assert all(args[index].ctype is known[count + n] for n, index in enumerate(arrays))
     same = same_arguments(count, arrays)
     assert same(args, known) and same(tuple(args), known)
     assert not same([*args, 1.0], known)
     for index in range(count):
-        other = wp.zeros(1, device="cpu") if index in arrays else float(args[index].hex() and index) + 0.5
+        other = wp.zeros(1, device="cpu") if index in arrays else float(str(args[index]))  # equal, and another object
         assert not same([*args[:index], other, *args[index + 1 :]], known)
     for index in arrays:
         args[index].requires_grad = True
