@@ -9,6 +9,7 @@ import torch
 import warp as wp
 
 from treadle.assets.names import match_names
+from treadle.errors import ConfigError, UnknownNameError
 from treadle.managers.scene_entity import ResolvedEntity, SceneEntityCfg
 
 __all__ = ["resolve_entity"]
@@ -20,7 +21,10 @@ def resolve_entity(cfg: SceneEntityCfg, scene: Any, where: str) -> ResolvedEntit
     Raises:
         ConfigError: There is no such entity, or an expression matches nothing; the message lists the names.
     """
-    entity = scene[cfg.name]
+    try:
+        entity = scene[cfg.name]
+    except UnknownNameError as error:
+        raise ConfigError(f"{where}: {error}") from None
     joints = tuple(getattr(entity, "joint_names", ()))
     bodies = tuple(getattr(entity, "body_names", ()))
     joint_ids = _select(cfg.joint_names, joints, cfg.preserve_order, f"{where}.joint_names")

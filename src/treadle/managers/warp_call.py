@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,10 +95,12 @@ class WarpCall:
         return False
 
     def _find_extra(self) -> dict[str, Any]:
-        if self.twin.extra is None:
-            return {}
+        return {} if self.twin.extra is None else dict(self._located(self.twin.extra, self._env, self._params))
+
+    def _located(self, find: Callable[..., Any], *args: Any) -> Any:
+        """Return what a function finds; its errors say where."""
         try:
-            return dict(self.twin.extra(self._env, self._params))
+            return find(*args)
         except ConfigError as error:
             raise ConfigError(f"{self._where}: {error}") from None
 
@@ -143,7 +145,7 @@ class WarpCall:
             return self._env.state
         for suffix, find in (("_cfg", self._entity_state), ("_name", self._named_state)):
             if (value := self._params.get(f"{name}{suffix}")) is not None:
-                state = find(value)
+                state = self._located(find, value)
                 if state._cls is not annotation:
                     raise ConfigError(
                         f"{self._where}: the Warp form takes a {annotation.key} as {name!r}, and "

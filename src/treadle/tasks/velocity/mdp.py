@@ -149,6 +149,7 @@ def feet_air_time_variance(
         sensor_cfg: Contact sensor and at least two feet among its bodies.
         max_time: Longer times count as this [s].
     """
+    _several(env, {"sensor_cfg": sensor_cfg})
     times, ids = env.scene[sensor_cfg.name].torch, sensor_cfg.body_ids
     air, contact = times.last_air_time[:, ids], times.last_contact_time[:, ids]
     variance = air.clamp(max=max_time).var(dim=1) + contact.clamp(max=max_time).var(dim=1)
