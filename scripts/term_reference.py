@@ -1,0 +1,118 @@
+"""Write ``docs/terms.md`` from the terms that have both forms; with ``--check``, say if it is out of date.
+
+Rows come from the registry of Warp forms, parameters from the signatures of the torch forms, texts from docstrings.
+"""
+
+import importlib
+import inspect
+import pkgutil
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "terms.md"
+sys.path.insert(0, str(ROOT / "src"))
+
+import treadle.mdp  # noqa: E402  declares the Warp forms
+import treadle.tasks  # noqa: E402
+from treadle.managers import SceneEntityCfg  # noqa: E402
+from treadle.managers.twins import registered_twins  # noqa: E402
+
+SECTIONS = {
+    "Observations": r"treadle\.mdp\.observations\w*",
+    "Rewards": r"treadle\.mdp\.rewards\w*",
+    "Terminations": r"treadle\.mdp\.terminations\w*",
+}
+INTRO = """# Terms: observations, rewards, terminations
+
+Each term has a torch form, which is what a configuration names, and a Warp form for one environment beside it, which
+the Warp frontend fuses with the others into one kernel. `from treadle import mdp` gives the general ones as
+`mdp.<name>`; those of a task are in its module `treadle.tasks.<task>.mdp`. Thresholds, standard deviations, targets and
+other real numbers may change at run time without a new capture, what is selected and counted is compiled in.
+
+Names, parameters and formulas are those of Isaac Lab 3.0's terms of the same names, in our own code. On purpose,
+
+- heights and walk targets are relative to the origin of each environment, so that all environments are alike;
+- velocities and accelerations of bodies are those of their centres of mass;
+- `joint_acc_l2` takes the change of velocity over the last physics step, and `body_lin_acc_l2` the solver's
+  acceleration, which is measured only where a term asks for it;
+- efforts are those of the state before the last physics step, drives included: the solver integrates these implicitly;
+- `base_height_l2` knows flat ground only, and `terrain_out_of_bounds` never holds on it.
+
+Quaternions are (x, y, z, w). Selected joints and bodies come in the order of the model, or with `preserve_order` in
+that of the expressions.
+
+This page is generated: edit the docstrings, then run `python scripts/term_reference.py`.
+"""
+
+
+def find(path: str) -> Any:
+    """Return a function or class by its path."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def parameters(term: Any) -> str:
+    """Return the parameters of a term beyond the environment, as code."""
+    func = term.__call__ if inspect.isclass(term) else term
+    shown = []
+    for name, parameter in inspect.signature(func).parameters.items():
+        if name in ("self", "env"):
+            continue
+        default = parameter.default
+        if isinstance(default, SceneEntityCfg):
+            shown.append(f'{name}="{default.name}"')
+        else:
+            shown.append(name if default is inspect.Parameter.empty else f"{name}={default!r}")
+    return f"`{', '.join(shown)}`" if shown else ""
+
+
+def description(term: Any) -> str:
+    """Return the first paragraph of a docstring."""
+    text = (inspect.getdoc(term) or "").split("\n\n")[0]
+    return re.sub(r":\w+:`~?([^`]+)`", r"`\1`", " ".join(text.split())).replace("``", "`").replace("|", r"\|")
+
+
+def table(paths: list[str]) -> str:
+    """Return a table with a row per term."""
+    rows = ["| term | parameters | value |", "|---|---|---|"]
+    for path in paths:
+        term = find(path)
+        rows.append(f"| `{term.__name__}` | {parameters(term)} | {description(term)} |")
+    return "\n".join(rows)
+
+
+def sections() -> Iterator[tuple[str, list[str]]]:
+    """Yield title and paths of the terms of each section."""
+    tasks = {}
+    for package in pkgutil.iter_modules(treadle.tasks.__path__, "treadle.tasks."):
+        if importlib.util.find_spec(f"{package.name}.mdp") is not None:
+            importlib.import_module(f"{package.name}.mdp")
+            tasks[f"Terms of `{package.name}`"] = re.escape(f"{package.name}.mdp")
+    for title, module in (SECTIONS | tasks).items():
+        yield title, [path for path in registered_twins() if re.fullmatch(module, path.partition(":")[0])]
+
+
+def page() -> str:
+    """Return the text of the page."""
+    parts = [INTRO, *(f"## {title}\n\n{table(paths)}\n" for title, paths in sections() if paths)]
+    return "\n".join(parts)
+
+
+def main() -> int:
+    """Write or check the page."""
+    text = page()
+    if "--check" in sys.argv[1:]:
+        if not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != text:
+            print(f"{PAGE.relative_to(ROOT)} is out of date: run python scripts/term_reference.py")
+            return 1
+        return 0
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
