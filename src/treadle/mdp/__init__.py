@@ -4,6 +4,8 @@ from treadle.mdp.actions import *  # noqa: F403
 from treadle.mdp.actions_binary import *  # noqa: F403
 from treadle.mdp.actions_joint import *  # noqa: F403
 from treadle.mdp.actions_limits import *  # noqa: F403
+from treadle.mdp.commands import *  # noqa: F403
+from treadle.mdp.commands_pose import *  # noqa: F403
 from treadle.mdp.events import *  # noqa: F403
 from treadle.mdp.events_bodies import *  # noqa: F403
 from treadle.mdp.events_force import *  # noqa: F403
