@@ -27,12 +27,13 @@ def frozen_copy(cfg: T) -> T:
 
 
 def _freeze(value: Any) -> Any:
-    if type(value).__setattr__ is _refuse:
+    kind: Any = type(value)
+    if kind.__setattr__ is _refuse:
         return value  # it is in two places of the configuration
-    if dataclasses.is_dataclass(value) and not isinstance(value, type) and not value.__dataclass_params__.frozen:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and not kind.__dataclass_params__.frozen:
         for field in dataclasses.fields(value):
             object.__setattr__(value, field.name, _freeze(getattr(value, field.name)))
-        value.__class__ = _frozen_class(type(value))
+        value.__class__ = _frozen_class(kind)
         return value
     if isinstance(value, dict):
         return _FrozenDict({key: _freeze(item) for key, item in value.items()})
