@@ -111,8 +111,10 @@ def test_what_a_step_returns_survives_the_next_ones(frontend, mode):
         observations, *rest, _ = env.step(action)
         tensors = (observations["policy"], *rest)
         kept.append((tensors, tuple(tensor.clone() for tensor in tensors)))
+        for tensors, copies in kept[:1] + kept[-3:]:
+            assert all(torch.equal(tensor, copy) for tensor, copy in zip(tensors, copies, strict=True))
     env.reset()
-    for tensors, copies in kept:
+    for tensors, copies in kept[:1] + kept[-3:]:
         assert all(torch.equal(tensor, copy) for tensor, copy in zip(tensors, copies, strict=True))
     assert torch.equal(actions, given), "actions belong to the caller"
     storages = {tensor.data_ptr() for tensors, _ in kept for tensor in tensors}

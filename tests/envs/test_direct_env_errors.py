@@ -81,7 +81,7 @@ def test_all_problems_are_reported_together():
         "scene.robot.init_state.pos is (0.0, 0.0, nan)",
         "scene.robot.init_state.joint_vel['.*'] is inf",
         "scene.robot.actuators.body.mode is 'torque'",
-        "allowed: effort, position",
+        "allowed: effort, position, velocity",
         "scene.robot.actuators.body.damping is -1.0",
         "scene.robot.actuators.body.effort_limit is 0.0",
         "launch.mode is 'fast'",

@@ -41,6 +41,8 @@ class EnvBuffers:
         """Age of the current episode in steps, int32, shape (num_envs,); a learner may assign it."""
         self.steps_taken = wp.zeros(num_envs, dtype=int, device=device)
         """Steps really taken in the current episode, int32, shape (num_envs,)."""
+        self.phase = wp.full(num_envs, 2, dtype=int, device=device)
+        """2 while all environments step; see :class:`treadle.managers.EnvState`. int32, shape (num_envs,)."""
         self.common_step = wp.zeros(num_envs, dtype=int, device=device)
         """Steps since the start, the same number for each environment, int32, shape (num_envs,)."""
         self.non_finite = wp.zeros(num_envs, dtype=wp.bool, device=device)
@@ -98,7 +100,5 @@ class ManagerBuffers(EnvBuffers):
         """Where a step's actions arrive, shape (num_envs, num_actions)."""
         self.previous_actions = wp.zeros((num_envs, num_actions), dtype=float, device=device)
         """Actions of the step before; zero after a reset. Float, shape (num_envs, num_actions)."""
-        self.phase = wp.full(num_envs, 2, dtype=int, device=device)
-        """2 while all environments step; see :class:`treadle.managers.EnvState`. int32, shape (num_envs,)."""
         self.moved_mask = wp.zeros(num_envs, dtype=wp.bool, device=device)
         """Environments whose bodies a reset or an event moved in this step, bool, shape (num_envs,)."""

@@ -181,5 +181,8 @@ class DirectEnv(VectorEnv):
         for group, array in buffers.observations.items():
             published = buffers.outputs.observations[group]
             self._launch_per_env(
-                finish_observations, [buffers.common_step], [array, buffers.bad_observation, published], site=group
+                finish_observations,
+                [buffers.phase, buffers.common_step],
+                [array, buffers.bad_observation, published],
+                site=group,
             )

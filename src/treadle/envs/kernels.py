@@ -157,15 +157,17 @@ def clear_episodes(
 
 @wp.kernel
 def finish_observations(
+    phase: wp.array[int],
     common_step: wp.array[int],
     observation_inout: wp.array2d[float],
     bad_observation_out: wp.array[wp.bool],
     published_out: wp.array3d[float],
 ):
-    """Replace an observation that is not finite by zeros, mark its environment, and publish it."""
+    """Replace an observation that is not finite by zeros, mark its environment, and publish what a step observed."""
     env = wp.tid()
     finish_observation(env, observation_inout, bad_observation_out)
-    publish_observation(env, common_step, observation_inout, published_out)
+    if phase[env] == 2:
+        publish_observation(env, common_step, observation_inout, published_out)
 
 
 @wp.kernel

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import torch
 import warp as wp
 
-from treadle.assets.articulation_data import torch_view
 from treadle.envs.buffers import ManagerBuffers
 from treadle.envs.episode_log import EpisodeLog
 from treadle.envs.kernels import seed_random_state
@@ -19,7 +18,7 @@ from treadle.launch import Stage, torch_stream
 from treadle.managers.action_manager import ActionManager
 from treadle.managers.command_manager import CommandManager
 from treadle.managers.curriculum_manager import CurriculumManager
-from treadle.managers.env_state import OBSERVED, STEPPING, EnvState
+from treadle.managers.env_state import EnvState
 from treadle.managers.event_manager import EventManager
 from treadle.managers.frontend import adapt_to_warp
 from treadle.managers.manager import TORCH_CODE
@@ -67,7 +66,6 @@ class ManagerBasedRLEnv(VectorEnv):
         self.state = self._make_state()
         """The environments' state as one argument of a kernel."""
         self._ended = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
-        self._phase = torch_view(self.buffers.phase)
         self._make_terms()
         self.num_observations = self.observation_manager.group_obs_dim
         self._add_observations()
@@ -158,14 +156,6 @@ class ManagerBasedRLEnv(VectorEnv):
         if self.curriculum_manager.active_terms:
             self.curriculum_manager.compute(self._ended)
         self.buffers.torch.action_input.copy_(actions)
-
-    def _run_reset(self) -> None:
-        mask = self.reset_mask
-        self._phase.copy_(torch.where(mask, OBSERVED, 0))
-        try:
-            super()._run_reset()
-        finally:
-            self._phase.fill_(STEPPING)
 
     def _simulate(self) -> None:
         for _ in range(self.cfg.decimation):

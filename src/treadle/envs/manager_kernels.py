@@ -168,5 +168,6 @@ class ManagerKernels:
             bad = b.argument("bad_observation", env.buffers.bad_observation)
             b.line(f"{b.function(finish_observation)}(env, {buffer}, {bad})")
             output = b.argument("output", env.buffers.outputs.observations[name])
-            b.line(f"{b.function(publish_observation)}(env, {state}.common_step, {buffer}, {output})")
+            with b.block(f"if {state}.phase[env] == 2:"):
+                b.line(f"{b.function(publish_observation)}(env, {state}.common_step, {buffer}, {output})")
         return b

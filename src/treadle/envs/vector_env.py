@@ -18,6 +18,7 @@ from treadle.envs.episode_log import EpisodeLog
 from treadle.envs.kernels import draw_uniform, seed_random_state
 from treadle.errors import ConfigError, TreadleError
 from treadle.launch import LaunchMode, LaunchScope, Pipeline, Stage, torch_stream
+from treadle.managers.env_state import OBSERVED, STEPPING
 from treadle.scene import Scene
 from treadle.sensors import Sensor
 
@@ -172,8 +173,13 @@ class VectorEnv:
 
     def _run_reset(self) -> None:
         """Reset the environments in :attr:`reset_mask`, and observe them."""
-        for stage in (*self._reset_stages(), *self._observation_stages()):
-            stage.fn()
+        phase = self.buffers.torch.phase
+        phase.copy_(torch.where(self._reset_mask, OBSERVED, 0))
+        try:
+            for stage in (*self._reset_stages(), *self._observation_stages()):
+                stage.fn()
+        finally:
+            phase.fill_(STEPPING)
 
     def seed(self, seed: int) -> None:
         """Seed the environments' random numbers. Each environment draws from a state of its own."""

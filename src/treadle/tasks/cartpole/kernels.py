@@ -85,8 +85,8 @@ def reset_joints(
         joint_vel_out[env, joint] = default_joint_vel[env, joint]
     state = random_state_out[env]
     cart_pos = default_joint_pos[env, cart] + wp.randf(state, ranges.cart_pos[0], ranges.cart_pos[1])
-    pole_pos = default_joint_pos[env, pole] + wp.randf(state, ranges.pole_pos[0], ranges.pole_pos[1])
     joint_vel_out[env, cart] += wp.randf(state, ranges.cart_vel[0], ranges.cart_vel[1])
+    pole_pos = default_joint_pos[env, pole] + wp.randf(state, ranges.pole_pos[0], ranges.pole_pos[1])
     joint_vel_out[env, pole] += wp.randf(state, ranges.pole_vel[0], ranges.pole_vel[1])
     random_state_out[env] = state
     joint_pos_out[env, cart] = wp.clamp(cart_pos, joint_pos_lower[env, cart], joint_pos_upper[env, cart])

@@ -48,8 +48,8 @@ class CartpoleTorchEnv(DirectTorchEnv):
         joint_pos, joint_vel = data.default_joint_pos.clone(), data.default_joint_vel.clone()
         # The draws come in the order of the Warp form.
         joint_pos[:, self._cart] += self.rand(1, *cfg.reset_cart_pos_range)[:, 0]
-        joint_pos[:, self._pole] += self.rand(1, *cfg.reset_pole_pos_range)[:, 0]
         joint_vel[:, self._cart] += self.rand(1, *cfg.reset_cart_vel_range)[:, 0]
+        joint_pos[:, self._pole] += self.rand(1, *cfg.reset_pole_pos_range)[:, 0]
         joint_vel[:, self._pole] += self.rand(1, *cfg.reset_pole_vel_range)[:, 0]
         joint_pos = joint_pos.clamp(data.soft_joint_pos_lower, data.soft_joint_pos_upper)
         self.robot.write_joint_state_to_sim(joint_pos, joint_vel, self.reset_mask)
