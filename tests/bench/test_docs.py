@@ -8,17 +8,21 @@ from pathlib import Path
 from treadle.bench import provenance
 from treadle.bench.launch import report as views
 from treadle.bench.launch.run import invalid_cells
+from treadle.bench.launch.targets import TARGETS, judge
 from treadle.bench.soak.cfg import SoakCfg
 from treadle.bench.tables import replace_block
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "launch-cpu"
 PAGE = (ROOT / "docs" / "benchmarks.md").read_text()
+TEACHING = (ROOT / "docs" / "launch.md").read_text()
 
 
 def test_the_tables_of_the_documentation_are_those_of_the_report():
     report = json.loads((RESULTS / "launch.json").read_text())
     assert replace_block(PAGE, "launch table", views.docs_block(report)) == PAGE
+    assert views.update_page(TEACHING, report) == TEACHING
+    assert report["targets"] == judge(report["groups"])
     assert (RESULTS / "launch.md").read_text() == views.markdown(report)
     assert (RESULTS / "launch.svg").exists()
 
@@ -39,3 +43,8 @@ def test_the_bounds_of_the_soak_test_are_those_of_the_documentation():
     assert bounds["gc_objects"] == 500.0
     others = bounds.keys() - {"rss_mib", "device_mib", "gc_objects"}
     assert {bounds[name] for name in others} == {8.0}
+
+
+def test_the_targets_of_the_documentation_are_those_of_the_harness():
+    for target in TARGETS:
+        assert f"| {target} | {', '.join(target.kernels)} |" in PAGE

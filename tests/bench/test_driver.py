@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from types import SimpleNamespace
 
 import pytest
 import warp as wp
@@ -58,8 +59,9 @@ def test_reasons_why_it_is_not_available(monkeypatch):
     with pytest.raises(NotAvailableError, match="tiled kernel"):
         driver.driver_step(workload("tiled"), 1)
     monkeypatch.setitem(sys.modules, "cuda", None)
-    with pytest.raises(NotAvailableError, match=r"cuda\.bindings is not installed"):
-        driver.driver_step(workload("arrays-4"), 1)
+    for build in (driver.driver_step, driver.driver_warp_step):
+        with pytest.raises(NotAvailableError, match=r"cuda\.bindings is not installed"):
+            build(workload("arrays-4"), 1)
 
 
 def test_a_status_is_an_error_unless_it_is_zero():
@@ -69,14 +71,42 @@ def test_a_status_is_an_error_unless_it_is_zero():
         driver._call((1, None))
 
 
+@pytest.mark.parametrize(
+    ("size", "block_dim", "grid"),
+    [(1, 256, (1, 256)), (256, 256, (1, 256)), (257, 256, (2, 256)), (640, 64, (10, 64)), (5, 0, (1, 256))],
+)
+def test_the_grid_of_a_recorded_launch(size, block_dim, grid):
+    command = SimpleNamespace(bounds=SimpleNamespace(size=size), block_dim=block_dim, cluster_dim=1, max_blocks=0)
+    assert driver.grid_of(command) == grid
+
+
+@pytest.mark.parametrize("other", [{"cluster_dim": 2}, {"max_blocks": 1}, {"bounds": SimpleNamespace(size=2**24 + 1)}])
+def test_a_launch_with_another_grid_is_refused(other):
+    plain = {"bounds": SimpleNamespace(size=1), "block_dim": 256, "cluster_dim": 1, "max_blocks": 0}
+    with pytest.raises(RuntimeError, match="more than one extent"):
+        driver.grid_of(SimpleNamespace(**{**plain, **other}))
+
+
+def test_a_recorded_launch_has_what_the_driver_takes():
+    work = workload("arrays-4")
+    command = work.record(*work.arguments(1, work.new_total()))
+    for name in ("hooks", "params_addr", "bounds", "block_dim", "cluster_dim", "max_blocks", "grid_stride"):
+        assert hasattr(command, name)
+    assert hasattr(command.hooks, "forward") and hasattr(command.hooks, "forward_smem_bytes")
+
+
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", ["arrays-1", "arrays-4", "arrays-12", "struct"])
-def test_it_adds_what_warps_kernel_adds(name):
+@pytest.mark.parametrize(
+    ("name", "build"),
+    [(name, driver.driver_step) for name in ("arrays-1", "arrays-4", "arrays-12", "struct")]
+    + [(name, driver.driver_warp_step) for name in ("arrays-1", "arrays-4", "arrays-12", "struct", "tiled")],
+)
+def test_it_adds_what_warps_kernel_adds(name, build):
     pytest.importorskip("cuda.bindings")
     if not wp.is_cuda_available():
         pytest.skip("no CUDA device")
     work = Workload(name, wp.get_device("cuda:0"), 1000)
-    step = driver.driver_step(work, 3)
+    step = build(work, 3)
     step.run()
     step.run()
     assert (step.total.numpy() == work.expected(6, 12)).all()

@@ -10,6 +10,7 @@ from treadle.bench.launch import report as views
 from treadle.bench.launch.cfg import LaunchBenchCfg
 from treadle.bench.launch.plot import draw
 from treadle.bench.launch.run import run_launch_bench
+from treadle.bench.launch.targets import judge
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +87,49 @@ def test_the_picture_names_modes_kernels_and_units(report):
     assert {label.get_text() for label in upper.axes[0].get_yticklabels()} == set(report["modes"])
     assert upper.axes[0].get_xlabel() == "µs per launch"
     assert {text.get_text() for text in lower.axes[0].texts} == set(report["modes"])
+
+
+def ratio(median):
+    return {"median": median, "low": median, "high": median, "min": median, "max": median}
+
+
+def group(kernel, threads=1, **ratios):
+    modes = {mode: {"status": "ok", **quantities} for mode, quantities in ratios.items()}
+    return {"kernel": kernel, "threads": threads, "launches": 10, "modes": modes}
+
+
+def test_each_target_has_a_verdict():
+    checked = {"host_over_raw": ratio(1.61), "eager_over_host": ratio(3.5)}
+    four = group(
+        "arrays-4", bound={"host_over_raw": ratio(1.10)}, trusted={"host_over_raw": ratio(1.26)}, checked=checked
+    )
+    twelve = group("arrays-12", bound={}, checked=checked)
+    entries = judge([four, twelve, group("arrays-4", threads=1024), group("struct")])
+    assert [(entry["target"], entry["kernel"], entry["verdict"]) for entry in entries] == [
+        ("bound / raw ≤ 1.10", "arrays-4", "met"),
+        ("bound / raw ≤ 1.10", "arrays-12", "not measured"),
+        ("trusted / raw ≤ 1.25", "arrays-4", "missed"),
+        ("trusted / raw ≤ 1.25", "arrays-12", "not measured"),
+        ("checked / raw ≤ 1.60", "arrays-4", "missed"),
+        ("checked / raw ≤ 1.60", "arrays-12", "missed"),
+        ("eager / checked ≥ 3", "arrays-4", "met"),
+        ("eager / checked ≥ 4", "arrays-12", "missed"),
+    ]
+
+
+def test_the_targets_are_shown_with_what_was_measured(report):
+    assert report["targets"] == []
+    assert "Targets" not in views.markdown(report)
+    report["targets"] = judge([group("arrays-4", bound={"host_over_raw": ratio(1.234)})])
+    for shown in (views.markdown(report), views.docs_block(report)):
+        assert "| bound / raw ≤ 1.10 | arrays-4 | 1.23 missed |" in shown
+    assert "1.23 missed" in views.text(report)
+
+
+def test_a_page_has_the_blocks_that_it_names(report):
+    page = "<!-- begin launch summary -->\n<!-- end launch summary -->"
+    assert "| kernel | before (`eager`) |" in views.update_page(page, report)
+    both = views.update_page(page + "<!-- begin launch table --><!-- end launch table -->", report)
+    assert "Host time over that of raw" in both and "| kernel | before (`eager`) |" in both
+    with pytest.raises(ValueError, match="launch table"):
+        views.update_page("nothing", report)

@@ -114,7 +114,6 @@ def _write_views(report: dict[str, Any], folder: Path, args: argparse.Namespace)
     """Write and print what is made from the JSON."""
     from treadle.bench.launch import report as views
     from treadle.bench.launch.plot import save_plot
-    from treadle.bench.tables import replace_block
 
     (folder / "launch.md").write_text(views.markdown(report), encoding="utf-8")
     if not args.no_plot:
@@ -122,7 +121,7 @@ def _write_views(report: dict[str, Any], folder: Path, args: argparse.Namespace)
     if args.update_docs is not None:
         try:
             page = args.update_docs.read_text(encoding="utf-8")
-            page = replace_block(page, "launch table", views.docs_block(report))
+            page = views.update_page(page, report)
         except (OSError, ValueError) as error:
             raise ConfigError(f"--update-docs {args.update_docs}: {error}") from None
         args.update_docs.write_text(page, encoding="utf-8")

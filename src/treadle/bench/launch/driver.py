@@ -1,14 +1,18 @@
-"""The floor below Warp: ``cuLaunchKernel``, called from Python, for a kernel that NVRTC compiles.
+"""The floor below Warp: ``cuLaunchKernel``, called from Python. Only ``cuda.bindings`` is needed.
 
-Warp does not hand out the handles of its kernels, so the kernel here is a like one: it has the same number of
-arguments, array arguments as large as Warp's (56 bytes), and adds the same terms. Its parameters are packed
-beforehand. Only ``cuda.bindings`` is needed.
+``driver`` does without Warp: its kernel, which NVRTC compiles, is a like one. It has the same number of arguments,
+array arguments as large as Warp's (56 bytes), and adds the same terms. Its parameters are packed beforehand.
+
+``driver_warp`` launches Warp's own kernel. A recorded ``wp.Launch`` holds all that the call takes, in attributes that
+have no underscore and no documentation: ``hooks.forward`` is the ``CUfunction``, ``params_addr`` points to the packed
+parameters.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,9 +21,11 @@ import warp as wp
 from treadle.bench.launch.modes import ModeStep, NotAvailableError
 from treadle.bench.launch.workload import Workload
 
-__all__ = ["compile_kernel", "driver_step", "kernel_source"]
+__all__ = ["compile_kernel", "driver_step", "driver_warp_step", "grid_of", "kernel_source"]
 
 _BLOCK = 256
+_MOST_GRID_X = 2**24
+"""Threads along the first extent of a grid: more, and Warp spreads the blocks over three."""
 
 _PRELUDE = """
 struct Array { unsigned int* data; unsigned int* grad; int shape[4]; int strides[4]; int ndim; };
@@ -65,8 +71,52 @@ def driver_step(workload: Workload, launches: int) -> ModeStep:
         raise NotAvailableError(f"cuda.bindings does not work here: {error}") from None
     total = workload.new_total()
     packs = [_pack(workload, site + 1, total) for site in range(launches)]
-    run = _runner(driver, loaded.function, workload, packs)
-    return ModeStep(run, total, close=loaded.close)
+    stream = _stream(driver, workload.device)
+    blocks = -(-workload.dim // _BLOCK)
+    calls = [(loaded.function, blocks, 1, 1, _BLOCK, 1, 1, 0, stream, address, 0) for address, _ in packs]
+    return ModeStep(_runner(driver, calls, packs), total, close=loaded.close)
+
+
+def driver_warp_step(workload: Workload, launches: int) -> ModeStep:
+    """Return a step of ``cuLaunchKernel`` calls of Warp's own kernel.
+
+    Raises:
+        NotAvailableError: ``cuda.bindings`` is missing or does not work here, or this Warp launches in another way.
+    """
+    try:
+        driver = importlib.import_module("cuda.bindings.driver")
+    except ImportError:
+        raise NotAvailableError("cuda.bindings is not installed") from None
+    total = workload.new_total()
+    commands = [workload.record(*workload.arguments(site + 1, total)) for site in range(launches)]
+    try:
+        release = _enter_context(driver, workload.device.ordinal)
+        stream = _stream(driver, workload.device)
+        calls = [_call_of(driver, command, stream) for command in commands]
+    except (RuntimeError, AttributeError, TypeError) as error:
+        raise NotAvailableError(f"the handles of Warp's kernel can't be used here: {error}") from None
+    return ModeStep(_runner(driver, calls, commands), total, close=release)
+
+
+def grid_of(command: Any) -> tuple[int, int]:
+    """Return blocks, and threads of a block, of a recorded launch, as Warp's native code computes them.
+
+    Raises:
+        RuntimeError: The launch needs more than a plain grid of one extent.
+    """
+    threads = command.block_dim if command.block_dim > 0 else _BLOCK
+    blocks = -(-command.bounds.size // threads)
+    if command.cluster_dim > 1 or command.max_blocks > 0 or blocks * threads > _MOST_GRID_X:
+        raise RuntimeError("the launch has clusters, a limit of blocks, or a grid of more than one extent")
+    return max(blocks, 1), threads
+
+
+def _call_of(driver: Any, command: Any, stream: Any) -> tuple[Any, ...]:
+    """Return the arguments of ``cuLaunchKernel`` for a recorded launch, which must live as long as they are used."""
+    blocks, threads = grid_of(command)
+    function = driver.CUfunction(int(command.hooks.forward))
+    shared, address = command.hooks.forward_smem_bytes, ctypes.addressof(command.params_addr)
+    return function, blocks, 1, 1, threads, 1, 1, shared, stream, address, 0
 
 
 def kernel_source(workload: Workload) -> str:
@@ -105,17 +155,23 @@ def compile_kernel(nvrtc: Any, source: str, arch: int) -> bytes:
 
 def _load(driver: Any, image: bytes, ordinal: int) -> SimpleNamespace:
     """Load the kernel into the device's primary context, which is Warp's."""
-    _call(driver.cuInit(0))
-    device = _call(driver.cuDeviceGet(ordinal))
-    _call(driver.cuCtxSetCurrent(_call(driver.cuDevicePrimaryCtxRetain(device))))
+    release = _enter_context(driver, ordinal)
     module = _call(driver.cuModuleLoadData(image))
     function = _call(driver.cuModuleGetFunction(module, b"add"))
 
     def close() -> None:
         _call(driver.cuModuleUnload(module))
-        _call(driver.cuDevicePrimaryCtxRelease(device))
+        release()
 
     return SimpleNamespace(function=function, close=close)
+
+
+def _enter_context(driver: Any, ordinal: int) -> Callable[[], None]:
+    """Make the device's primary context the current one; return what lets go of it."""
+    _call(driver.cuInit(0))
+    device = _call(driver.cuDeviceGet(ordinal))
+    _call(driver.cuCtxSetCurrent(_call(driver.cuDevicePrimaryCtxRetain(device))))
+    return lambda: _call(driver.cuDevicePrimaryCtxRelease(device))
 
 
 def _pack(workload: Workload, weight: int, total: wp.array) -> tuple[int, Any]:
@@ -136,14 +192,18 @@ def _array(array: wp.array) -> _Array:
     return _Array(array.ptr, None, (array.shape[0], 0, 0, 0), (array.strides[0], 0, 0, 0), 1)
 
 
-def _runner(driver: Any, function: Any, workload: Workload, packs: list[tuple[int, Any]]) -> Any:
-    launch, blocks, device = driver.cuLaunchKernel, -(-workload.dim // _BLOCK), workload.device
+def _stream(driver: Any, device: wp.Device) -> Any:
     handle = device.stream.cuda_stream
-    stream = driver.CUstream(getattr(handle, "value", handle))
+    return driver.CUstream(getattr(handle, "value", handle))
 
-    def run() -> None:
-        for address, _ in packs:
-            (error,) = launch(function, blocks, 1, 1, _BLOCK, 1, 1, 0, stream, address, 0)
+
+def _runner(driver: Any, calls: list[tuple[Any, ...]], alive: object) -> Callable[[], None]:
+    """Return a function that makes the calls. What they point to is kept alive."""
+    launch = driver.cuLaunchKernel
+
+    def run(alive: object = alive) -> None:
+        for call in calls:
+            (error,) = launch(*call)
             if error:
                 raise RuntimeError(f"cuLaunchKernel: {error}")
 

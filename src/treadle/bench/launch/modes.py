@@ -227,6 +227,13 @@ def driver(workload: Workload, launches: int) -> ModeStep:
     return driver_step(workload, launches)
 
 
+def driver_warp(workload: Workload, launches: int) -> ModeStep:
+    """``cuLaunchKernel`` of Warp's own kernel, with the parameters that Warp packed."""
+    from treadle.bench.launch.driver import driver_warp_step
+
+    return driver_warp_step(workload, launches)
+
+
 MODES: dict[str, Callable[[Workload, int], ModeStep]] = {
     "eager": eager,
     "raw": raw,
@@ -237,10 +244,11 @@ MODES: dict[str, Callable[[Workload, int], ModeStep]] = {
     "graph": graph,
     "islands": islands,
     "driver": driver,
+    "driver_warp": driver_warp,
 }
 """The modes; the first two are what the others are compared with."""
 
 
 def all_modes(device: wp.Device) -> dict[str, Callable[[Workload, int], ModeStep]]:
     """Return the modes of a device: the CPU has no driver."""
-    return {name: build for name, build in MODES.items() if name != "driver" or device.is_cuda}
+    return {name: build for name, build in MODES.items() if device.is_cuda or not name.startswith("driver")}

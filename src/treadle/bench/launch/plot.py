@@ -25,6 +25,7 @@ _COLOURS = {
     "graph": "#1b7837",
     "islands": "#7fbf7b",
     "driver": "#999999",
+    "driver_warp": "#666666",
 }
 _TITLES = {
     "arrays-1": "1 array",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.bench.tables import Table
+from treadle.bench.tables import Table, replace_block
 
-__all__ = ["docs_block", "headline", "markdown", "select", "text"]
+__all__ = ["docs_block", "headline", "markdown", "select", "summary_block", "text", "update_page"]
 
 _USUAL_LAUNCHES = 10
+_SUMMARY = {"eager": "before", "checked": "replayed", "bound": "bound", "graph": "in a graph"}
 _DASH = "n/a"
 _BUSY = 0.25
 """Share of interrupted samples from which on a number is marked."""
@@ -22,6 +23,7 @@ def text(report: dict[str, Any]) -> str:
     """Return the report for a terminal: medians only."""
     parts = [_source_line(report), *report["notes"]]
     parts += [table.text() for table in _full_tables(report)]
+    parts += [table.text() for table in _target_tables(report)]
     parts += [table.text() for table in _headline_tables(report, intervals=False)]
     return "\n\n".join([*parts, *_marks(parts), *_reasons(report)])
 
@@ -30,6 +32,8 @@ def markdown(report: dict[str, Any]) -> str:
     """Return the whole report: medians with intervals for the usual case, then all medians."""
     source = report["provenance"]
     parts = ["# Host time of kernel launches", _source_line(report), f"`{source['command']}`", *report["notes"]]
+    if targets := _target_tables(report):
+        parts += ["## Targets", *(table.markdown() for table in targets)]
     parts += ["## Medians with 95 % confidence intervals"]
     parts += [table.markdown() for table in _headline_tables(report, intervals=True)]
     parts += ["## All medians", *(table.markdown() for table in _full_tables(report))]
@@ -43,8 +47,33 @@ def docs_block(report: dict[str, Any]) -> str:
     """Return the tables that the documentation shows."""
     threads, _ = headline(report)
     tables = [*_headline_tables(report, intervals=True), _host_table(report, threads)]
-    parts = [_source_line(report), *(table.markdown() for table in tables)]
+    parts = [_source_line(report), *(table.markdown() for table in [*_target_tables(report), *tables])]
     return "\n\n".join([*parts, *_marks(parts)])
+
+
+def summary_block(report: dict[str, Any]) -> str:
+    """Return what the page that teaches the launch layer shows: three ways to launch, in one table."""
+    threads, launches = headline(report)
+    groups = select(report, threads=threads, launches=launches)
+    device = report["provenance"]["device"]["name"]
+    title = f"Host time per launch [µs], {_count(launches, 'launch', 'es')} per step, {device}"
+    modes = [mode for mode in _SUMMARY if mode in report["modes"]]
+    rows = [[group["kernel"], *(_cell(group, mode, "host_us_per_launch", False) for mode in modes)] for group in groups]
+    header = ["kernel", *(f"{_SUMMARY[mode]} (`{mode}`)" for mode in modes)]
+    return Table(title, header, rows, names=1).markdown()
+
+
+def update_page(page: str, report: dict[str, Any]) -> str:
+    """Return a page of the documentation with its blocks made anew from a report.
+
+    Raises:
+        ValueError: The page has none of the blocks.
+    """
+    blocks = {"launch table": docs_block, "launch summary": summary_block}
+    found = [name for name in blocks if f"<!-- begin {name} -->" in page]
+    for name in found or blocks:
+        page = replace_block(page, name, blocks[name](report))
+    return page
 
 
 def headline(report: dict[str, Any]) -> tuple[int, int]:
@@ -76,6 +105,21 @@ def _headline_tables(report: dict[str, Any], *, intervals: bool) -> list[Table]:
         )
         for key, title in quantities.items()
     ]
+
+
+def _target_tables(report: dict[str, Any]) -> list[Table]:
+    """Return a table of the targets with what was measured, in a list that is empty where there is nothing to say."""
+    entries = report.get("targets", [])
+    if not entries:
+        return []
+    launches = sorted({entry["launches"] for entry in entries})
+    rows: dict[tuple[str, str], dict[int, str]] = {}
+    for entry in entries:
+        shown = entry["verdict"] if entry["ratio"] is None else f"{entry['ratio']['median']:.2f} {entry['verdict']}"
+        rows.setdefault((entry["target"], entry["kernel"]), {})[entry["launches"]] = shown
+    cells = [[*names, *(row.get(count, _DASH) for count in launches)] for names, row in rows.items()]
+    header = ["target", "kernel", *(_count(count, "launch", "es") for count in launches)]
+    return [Table("Targets, with the fewest threads, by launches per step", header, cells, names=2)]
 
 
 def _full_tables(report: dict[str, Any]) -> list[Table]:

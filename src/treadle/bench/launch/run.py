@@ -13,6 +13,7 @@ from treadle.bench import provenance
 from treadle.bench.launch.cfg import LaunchBenchCfg
 from treadle.bench.launch.group import measure_group
 from treadle.bench.launch.modes import all_modes
+from treadle.bench.launch.targets import judge
 from treadle.bench.launch.workload import Workload
 from treadle.devices import resolve_device
 
@@ -28,8 +29,9 @@ _CUDA_NOTE = (
     "to wait for the device."
 )
 _DRIVER_NOTE = (
-    "driver: Warp does not hand out the handles of its kernels, so cuLaunchKernel (cuda.bindings) launches a like one, "
-    "compiled by NVRTC, with as many arguments and array arguments of the same size, packed beforehand."
+    "driver: cuLaunchKernel (cuda.bindings) of a like kernel, compiled by NVRTC, with as many arguments and array "
+    "arguments of the same size, packed beforehand. driver_warp: cuLaunchKernel of Warp's own kernel, with what a "
+    "recorded wp.Launch holds: hooks.forward and params_addr, which are not documented."
 )
 
 
@@ -69,6 +71,7 @@ def run_launch_bench(
         "provenance": source,
         "notes": [_CUDA_NOTE, _DRIVER_NOTE] if device.is_cuda else [_CPU_NOTE],
         "modes": list(builders),
+        "targets": judge(groups),
         "groups": groups,
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,27 @@ class Program:
                 part.graphs.run("all", lambda: self._add("child", part), inputs=self._declared)
                 self._add_eagerly()
 
+    def drop_child(self) -> None:
+        """Make a part, launch from it and from a graph of its own, and let go of it without closing it."""
+        part, inputs = self.scope.child("dropped"), [*[self._new_input()] * 3, 1]
+
+        def add() -> None:
+            part.launches.launch(add_with_4_arrays, 1, inputs, [self._total])
+
+        for _ in range(3):
+            part.graphs.run("all", add)
+            wp.launch(add_with_4_arrays, 1, inputs, [self._twin], device=self._device)
+
+    def drop_pipeline(self) -> None:
+        """Make another pipeline of the scope, run it, and let go of it."""
+        passing = self.scope.pipeline(
+            [Stage(name, partial(self._add, name), inputs=self._declared) for name in ("passing", "by")]
+        )
+        for _ in range(3):
+            passing.run()
+            self._add_eagerly()
+            self._add_eagerly()
+
     def _launch_site(self, site: int) -> None:
         self._add(site)
         self._add_eagerly()
@@ -198,5 +220,7 @@ _ACTIONS = {
     "forget_graph": 1,
     "replace_inputs": 1,
     "use_child": 1,
+    "drop_child": 1,
+    "drop_pipeline": 1,
 }
 """What a program does, by how often."""
