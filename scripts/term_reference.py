@@ -91,7 +91,7 @@ def sections() -> Iterator[tuple[str, list[str]]]:
     for package in pkgutil.iter_modules(treadle.tasks.__path__, "treadle.tasks."):
         if importlib.util.find_spec(f"{package.name}.mdp") is not None:
             importlib.import_module(f"{package.name}.mdp")
-            tasks[f"Terms of `{package.name}`"] = re.escape(f"{package.name}.mdp")
+            tasks[f"Terms of `{package.name}`"] = re.escape(f"{package.name}.mdp") + r"\w*"
     for title, module in (SECTIONS | tasks).items():
         yield title, [path for path in registered_twins() if re.fullmatch(module, path.partition(":")[0])]
 

@@ -74,14 +74,14 @@ def test_a_mistake_is_named(env, mistake):
         assert word in str(raised.value)
 
 
-@pytest.mark.parametrize("mistake", ["height sensor", "one foot", "other bodies", "several bodies"])
+@pytest.mark.parametrize("mistake", ["height sensor", "termination", "times", "one foot", "several bodies"])
 def test_the_torch_form_refuses_it_too(env, mistake, monkeypatch):
     func, params, words = MISTAKES[mistake]
     monkeypatch.setattr(env, "task_frontend", "torch", raising=False)
     term = Term("walk", RewardTermCfg(func=func, params=params), env, "rewards.walk", DeviceParams("params", "cpu"))
     with pytest.raises(ConfigError) as raised:
         term.torch()
-    for word in words:
+    for word in ("rewards.walk", *words):
         assert word in str(raised.value)
 
 

@@ -120,7 +120,7 @@ TERMINATIONS = [
     Case(mdp.terrain_out_of_bounds),
     Case(mdp.non_finite_state),
 ]
-LIBRARY = re.compile(r"treadle\.(mdp\.(observations|rewards|terminations)\w*|tasks\.\w+\.mdp):(\w+)")
+LIBRARY = re.compile(r"treadle\.(mdp\.(observations|rewards|terminations)\w*|tasks\.\w+\.mdp\w*):(\w+)")
 
 
 def library() -> dict[str, str]:

@@ -63,7 +63,10 @@ class Term:
     def torch(self, *leading: Any) -> Any:
         """Compute the torch form."""
         func = self.cfg.func if self.instance is None else self.instance
-        return func(self.env, *leading, **self.params)
+        try:
+            return func(self.env, *leading, **self.params)
+        except ConfigError as error:
+            raise ConfigError(f"{self.where}: {error}") from None
 
     def update(self, cfg: TermCfg) -> bool:
         """Take the parameters of another configuration. Numbers go to device memory.
