@@ -60,7 +60,7 @@ def test_inputs_of_a_run_of_another_owner(device):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("way", ["launch", "bound", "eager"])
-def test_a_stream_that_is_not_captured_keeps_a_stage_out_of_graphs(way):
+def test_a_stream_that_is_not_captured(way):
     if not wp.is_cuda_available():
         pytest.skip("no CUDA device")
     device = wp.get_device("cuda:0")

@@ -21,9 +21,13 @@
 | a failed capture left a half-captured owner | test_pipeline.py::test_a_failing_stage_alone_leaves_its_island |
 | a captured term read a lazily evaluated property | test_pitfalls.py::test_a_lazily_evaluated_property_is_noticed |
 | endless recaptures, since addresses never settle | test_graph.py::test_inputs_that_never_settle_are_given_up |
-| a gain was reported where the device was busy anyway | test_explain.py::test_times_and_launches |
+| a gain was reported where the device was busy anyway | auditing/test_verdicts.py::test_a_busy_device_is_noted |
+| the same, by the benchmark | ../bench/test_launch_report.py::test_completed_times_are_shown_for_cuda |
 | no capture was possible after a failed one | test_graph.py::test_an_interrupt_of_a_capture_passes |
 | an empty graph was captured without an error | test_graph.py::test_an_empty_graph_is_a_reason |
+| the same, for a wrong stream or device | test_pitfalls.py::test_a_graph_that_is_empty_since_all_went_elsewhere |
+| a launch on another stream was missing from the graph | test_other_owners.py::test_a_stream_that_is_not_captured |
+| a refused argument left new dimensions with old arrays | test_failed_launches.py::test_a_refused_argument |
 | a smaller array kept the old dimension | test_bound.py::test_a_smaller_array_needs_a_dim |
 | a lazily allocated cache was born inside a capture | test_allocations.py::test_debug_raises_with_what_was_allocated |
 | graphs were silently off | test_pipeline.py::test_the_warning_names_the_owner_where_graphs_are_asked_for |
@@ -48,7 +52,7 @@ from .support import N, buffer, same_bits, zeros
 
 
 def test_the_table_names_tests_that_exist():
-    named = re.findall(r"(test_\w+\.py)::(test_\w+)", __doc__)
+    named = re.findall(r"([\w./]*test_\w+\.py)::(test_\w+)", __doc__)
     assert len(named) == __doc__.count("\n| ") - 1
     for file, name in named:
         assert f"def {name}(" in (Path(__file__).parent / file).read_text(), (file, name)
@@ -136,6 +140,27 @@ def test_a_broken_kernel_elsewhere(device):
         scope.launches.launch(broken, 1, [], [out])
     scope.launches.launch(support.count, 1, [], [out])
     assert out.numpy()[0] == 4.0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("where", ["stream", "device"])
+def test_a_graph_that_is_empty_since_all_went_elsewhere(where):
+    if not wp.is_cuda_available():
+        pytest.skip("no CUDA device")
+    device = wp.get_device("cuda:0")
+    scope, out = support.scope(device if where == "stream" else wp.get_device("cpu"), "checked"), zeros(device)
+    stream = wp.Stream(device) if where == "stream" else None
+
+    def stage():
+        wp.launch(support.count, 1, outputs=[out], device=device, stream=stream)
+
+    for _ in range(3):
+        scope.graphs.run("stage", stage)
+    assert "empty" in scope.graphs.reason("stage")
+    before = out.numpy()[0]
+    scope.graphs.run("stage", stage)
+    wp.synchronize_device(device)
+    assert out.numpy()[0] == before + 1.0
 
 
 class Lazy:

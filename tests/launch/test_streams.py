@@ -16,6 +16,12 @@ from .support import N, zeros
 BIG = 1 << 20
 
 
+def cuda():
+    if not wp.is_cuda_available():
+        pytest.skip("no CUDA device")
+    return wp.get_device("cuda:0")
+
+
 @contextlib.contextmanager
 def torch_working_on(kind):
     """Make a legacy or a side stream torch's current one."""
@@ -82,19 +88,21 @@ def test_memory_that_is_freed_while_work_is_pending(device, kind):
         assert sums.tolist() == [float(i) for i in range(rows)]
 
 
-@on_each_stream
-def test_contexts_nest_and_go_back(device, kind):
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", ["legacy", "side"])
+def test_contexts_nest_and_go_back(kind):
+    device = cuda()
     with torch_working_on(kind):
-        before = device.stream if device.is_cuda else None
+        before = device.stream
         with torch_stream(device):
-            inside = device.stream if device.is_cuda else None
+            inside = device.stream
             with torch_stream(device):
-                assert device.is_cpu or device.stream is inside
-                assert device.is_cpu or torch.cuda.current_stream().cuda_stream == (inside.cuda_stream or 0)
+                assert device.stream is inside
+                assert torch.cuda.current_stream().cuda_stream == (inside.cuda_stream or 0)
             with pytest.raises(KeyError), torch_stream(device):
                 raise KeyError
-            assert device.is_cpu or device.stream is inside
-        assert device.is_cpu or device.stream is before
+            assert device.stream is inside
+        assert device.stream is before
 
 
 @pytest.mark.gpu
@@ -111,12 +119,10 @@ def test_warp_leaves_its_stream_for_a_legacy_stream_only():
         assert torch.cuda.current_stream() == side
 
 
-def test_stream_of_a_call_is_not_remembered(device):
+@pytest.mark.gpu
+def test_stream_of_a_call_is_not_remembered():
+    device = cuda()
     cache, out = support.cache(device), zeros(device)
-    if not device.is_cuda:
-        for _ in range(2):
-            cache.launch(support.count, 1, [], [out], stream=None)
-        return
     first, second = wp.Stream(device), wp.Stream(device)
     cache.launch(support.count, 1, [], [out], stream=first)
     wp.synchronize_device(device)

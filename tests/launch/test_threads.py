@@ -27,8 +27,8 @@ def quick_switches():
     sys.setswitchinterval(interval)
 
 
-def cpu_scope(name, mode="graph"):
-    return LaunchScope("cpu", mode=mode, contract="checked", name=name)
+def cpu_scope(name, mode="graph", device="cpu"):
+    return LaunchScope(device, mode=mode, contract="checked", name=name)
 
 
 class Walker:
@@ -70,11 +70,11 @@ def in_threads(*functions):
         raise errors[0]
 
 
-def test_two_threads_with_graphs(quick_switches):
-    walkers = [Walker(cpu_scope(f"w{start}"), start) for start in (1.0, 20.0)]
+def test_two_threads_with_graphs(quick_switches, device):
+    walkers = [Walker(cpu_scope(f"w{start}", device=device), start) for start in (1.0, 20.0)]
     in_threads(*(walker.walk for walker in walkers))
     for walker in walkers:
-        expected = Walker(cpu_scope("eager", "eager"), walker.x.numpy()[0])
+        expected = Walker(cpu_scope("eager", "eager", device), walker.x.numpy()[0])
         expected.walk()
         assert same_bits(walker.out, expected.out) and same_bits(walker.total, expected.total)
         assert walker.scope.stats.graph_total("launches") > STEPS / 2

@@ -1,7 +1,8 @@
-"""One thread at a time on the CPU: there Warp keeps what it knows of a capture for the process.
+"""One thread at a time: what Warp knows of a capture, it keeps for the process.
 
-It records the launches of the capturing thread only, but every thread is told that the device is capturing, and what
-launches and allocations note in Python goes into the one capture.
+On the CPU it records the launches of the capturing thread only, but every thread is told that the device is capturing,
+and what launches and allocations note in Python goes into the one capture. On CUDA a device has one current stream for
+all threads: while one captures, the launches of the others would go into its graph.
 """
 
 from __future__ import annotations
@@ -26,13 +27,19 @@ _NOTHING: AbstractContextManager[Any] = contextlib.nullcontext()
 class _Captures:
     """What all threads have to know."""
 
-    __slots__ = ("cpu_thread", "open")
+    __slots__ = ("_counting", "open", "thread")
 
     def __init__(self) -> None:
         self.open = 0
         """How many captures, and runs that are watched, are open. While there are any, each launch looks closer."""
-        self.cpu_thread: int | None = None
-        """The thread that captures a CPU graph."""
+        self.thread: int | None = None
+        """The thread that captures."""
+        self._counting = threading.Lock()
+
+    def count(self, change: int) -> None:
+        """Count a capture that opens or closes."""
+        with self._counting:
+            self.open += change
 
 
 class _OpenCapture(threading.local):
@@ -46,32 +53,30 @@ class _OpenCapture(threading.local):
 
 CAPTURES = _Captures()
 OPEN_CAPTURE = _OpenCapture()
-_COUNTING = threading.Lock()
 
 
 def exclusive_on(device: wp.Device, *, capturing_allowed: bool = True) -> AbstractContextManager[Any]:
-    """Return the lock under which CPU graphs are captured and launched; elsewhere, a context that does nothing."""
-    return _LOCK if device.is_cpu and capturing_allowed else _NOTHING
+    """Return the lock under which graphs are captured and launched; without graphs, a context that does nothing."""
+    return _LOCK if capturing_allowed else _NOTHING
 
 
 def after_captures(device: wp.Device) -> AbstractContextManager[Any]:
-    """Return a context that waits while another thread captures a CPU graph, which a launch would meddle with."""
-    foreign = device.is_cpu and CAPTURES.cpu_thread not in (None, threading.get_ident())
+    """Return a context that waits while another thread captures, which a launch would meddle with."""
+    foreign = CAPTURES.thread not in (None, threading.get_ident())
     return _LOCK if foreign else _NOTHING
 
 
 @contextlib.contextmanager
 def capturing_on(device: wp.Device) -> Iterator[None]:
-    """Hold the lock of the CPU, and tell the launches of other threads that a capture is open."""
-    if not device.is_cpu:
-        yield
-        return
+    """Hold the lock, and tell the launches of other threads that a capture is open."""
     with _LOCK:
-        outer, CAPTURES.cpu_thread = CAPTURES.cpu_thread, threading.get_ident()
+        outer, CAPTURES.thread = CAPTURES.thread, threading.get_ident()
+        CAPTURES.count(1)
         try:
             yield
         finally:
-            CAPTURES.cpu_thread = outer
+            CAPTURES.count(-1)
+            CAPTURES.thread = outer
 
 
 @contextlib.contextmanager
@@ -83,12 +88,10 @@ def noted_in(launches: CapturedLaunches, device: wp.Device | None = None) -> Ite
         device: Device that is being captured, if any.
     """
     outer = OPEN_CAPTURE.launches, OPEN_CAPTURE.device
-    with _COUNTING:
-        CAPTURES.open += 1
+    CAPTURES.count(1)
     OPEN_CAPTURE.launches, OPEN_CAPTURE.device = launches, device
     try:
         yield
     finally:
         OPEN_CAPTURE.launches, OPEN_CAPTURE.device = outer
-        with _COUNTING:
-            CAPTURES.open -= 1
+        CAPTURES.count(-1)

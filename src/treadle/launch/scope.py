@@ -144,12 +144,13 @@ class LaunchScope:
         return pipeline
 
     def exclusive(self) -> AbstractContextManager[Any]:
-        """Return a context in which no other thread captures or launches a graph on the CPU.
+        """Return a context in which no other thread captures or launches a graph.
 
-        On the CPU every thread is told that the device is capturing while one of them does, and meddles with that
-        capture. Pipelines and graphs hold this lock while they run, and launches through a launch cache wait while
-        another thread captures. What an owner does beside them (``wp.launch``, ``wp.copy``, ``fill_``) belongs in this
-        context where other threads use graphs. It is re-entrant; on CUDA, or in a mode without graphs, it does nothing.
+        While one thread captures, the others would meddle with it: on the CPU each is told that the device is
+        capturing, on CUDA they share its current stream. Pipelines and graphs hold this lock while they run, and
+        launches through a launch cache wait while another thread captures. What an owner does beside them
+        (``wp.launch``, ``wp.copy``, ``fill_``) belongs in this context where other threads use graphs. It is
+        re-entrant; in a mode without graphs it does nothing.
         """
         if self._gone:
             self._forget_gone()
