@@ -67,7 +67,7 @@ class WarpCall:
             raise ConfigError.from_problems(problems)
 
     def expression(self, builder: KernelBuilder, func: wp.Function | None = None, **given: str) -> str:
-        """Return the call as text.
+        """Return the call as text. Numbers are passed by name, and so is what follows them.
 
         Args:
             builder: The kernel that will hold it.
@@ -76,10 +76,12 @@ class WarpCall:
         """
         func = self.twin.func if func is None else func
         given = {"env": "env", **given}
-        arguments = [
-            given[name] if name in given else self._text(builder, name, annotation)
-            for name, annotation in arguments_of(func).items()
-        ]
+        arguments: list[str] = []
+        by_name = False
+        for name, annotation in arguments_of(func).items():
+            text = given[name] if name in given else self._text(builder, name, annotation)
+            by_name = by_name or (name not in given and self._is_number(name))
+            arguments.append(f"{name}={text}" if by_name else text)
         return f"{builder.function(func)}({', '.join(arguments)})"
 
     def set(self, name: str, value: Any) -> bool:
@@ -218,11 +220,15 @@ class WarpCall:
             return builder.argument(self._struct_name(name), value)
         return builder.argument(f"{self._name}_{name}", value)
 
+    def _is_number(self, name: str) -> bool:
+        return name in self._numbers or isinstance(self._values[name], bool | int | float)
+
     def _struct_name(self, name: str) -> str:
         cfg = self._params.get(f"{name}_cfg")
         if isinstance(cfg, SceneEntityCfg):
             return cfg.name
-        return str(self._params.get(f"{name}_name", "state"))
+        owner = getattr(getattr(self._instance, "cfg", None), "asset_name", name)
+        return str(self._params.get(f"{name}_name", owner))
 
 
 def _is_struct(annotation: Any) -> bool:
