@@ -21,6 +21,7 @@ _COMMANDS = {
     "list": ("treadle.cli.list_tasks", "list the tasks"),
     "train": ("treadle.cli.train", "train a policy for a task"),
     "play": ("treadle.cli.play", "play a trained policy and measure it"),
+    "explain": ("treadle.cli.explain", "say how a task's step runs, and what it costs"),
     "bench": ("treadle.cli.bench", "measure what launches cost"),
     "audit": ("treadle.cli.audit", "tell what replay and graphs would save in a program"),
 }

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from treadle.cli.quiet import start_warp
 from treadle.devices import resolve_device
-from treadle.envs import EnvCfg
+from treadle.envs import EnvCfg, ManagerBasedRLEnvCfg
 from treadle.errors import ConfigError
 from treadle.registry import TaskSpec
 
 __all__ = [
     "as_options",
     "check_frontend",
+    "check_terms",
     "env_problems",
     "launch_problems",
     "newest_run",
@@ -25,6 +26,20 @@ def check_frontend(spec: TaskSpec, frontend: str) -> Iterator[str]:
     """Yield one sentence if a task has no such frontend."""
     if frontend not in spec.frontends:
         yield f"frontend is {frontend!r}; allowed for task {spec.task_id}: {', '.join(sorted(spec.frontends))}"
+
+
+def check_terms(cfg: EnvCfg, frontend: str) -> None:
+    """Refuse terms that the Warp frontend can't compute, before anything is built.
+
+    Raises:
+        MissingTwinsError: There are such terms, and torch terms are not allowed.
+    """
+    if frontend != "warp" or not isinstance(cfg, ManagerBasedRLEnvCfg) or cfg.allow_torch_terms:
+        return
+    from treadle.managers import MissingTwinsError, missing_twins
+
+    if missing := missing_twins(cfg):
+        raise MissingTwinsError.from_problems(missing.values())
 
 
 def as_options(problems: Iterable[str], shortcuts: dict[str, str]) -> list[str]:

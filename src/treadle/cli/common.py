@@ -1,4 +1,4 @@
-"""What ``treadle train`` and ``treadle play`` share."""
+"""What ``treadle train``, ``treadle play`` and ``treadle explain`` share."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from treadle.cli.sizes import sizes_as_errors
 from treadle.errors import ConfigError
 
 if TYPE_CHECKING:
-    from treadle.cli.options import PlayOptions, TrainOptions
-    from treadle.envs import VectorEnv, EnvCfg
+    from treadle.cli.options import ExplainOptions, PlayOptions, TrainOptions
+    from treadle.envs import EnvCfg, VectorEnv
     from treadle.registry import TaskSpec
     from treadle.rl.checkpoint import Checkpoint
 
@@ -49,12 +49,13 @@ _SHORT = (
     ("launch_mode", "env.launch.mode"),
     ("launch_contract", "env.launch.contract"),
     ("max_iterations", "agent.max_iterations"),
+    ("allow_torch_terms", "env.allow_torch_terms"),
 )
 """Short options and the fields that they stand for."""
 
 
 def apply_short_options(
-    options: TrainOptions | PlayOptions, roots: dict[str, Any], argv: list[str]
+    options: TrainOptions | PlayOptions | ExplainOptions, roots: dict[str, Any], argv: list[str]
 ) -> tuple[dict[str, str], list[str]]:
     """Write the short options into the configurations.
 
@@ -65,16 +66,19 @@ def apply_short_options(
 
     Returns:
         The short options that were given, by the path of their field; and one sentence for each field that was given
-        another value by its long option too.
+        another value by its long option too, or that the configuration does not have.
     """
     used, conflicts = {}, []
     for option, path in _SHORT:
         root, *inner, name = path.split(".")
         value = getattr(options, option, None)
-        if value is None or root not in roots:
+        if value is None or value is False or root not in roots:
             continue
         short, long = f"--{option.replace('_', '-')}", f"--{path.replace('_', '-')}"
         owner = functools.reduce(getattr, inner, roots[root])
+        if not hasattr(owner, name):
+            conflicts.append(f"{short} is for tasks that are made of terms; {type(owner).__name__} has no {name}")
+            continue
         if peek(argv, long) is not None and (given := getattr(owner, name)) != value:
             conflicts.append(f"{short} is {value} and {long} is {given}; allowed: one of them, or equal values")
         setattr(owner, name, value)
@@ -82,7 +86,7 @@ def apply_short_options(
     return used, conflicts
 
 
-def resolve_frontend(options: TrainOptions | PlayOptions, checkpoint: Checkpoint | None) -> str:
+def resolve_frontend(options: TrainOptions | PlayOptions | ExplainOptions, checkpoint: Checkpoint | None) -> str:
     """Return the frontend that was asked for, else the checkpoint's, else ``"warp"``."""
     return options.frontend or (checkpoint.frontend if checkpoint is not None else "warp")
 

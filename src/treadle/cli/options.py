@@ -1,4 +1,4 @@
-"""The options of ``treadle train`` and ``treadle play``."""
+"""The options of ``treadle train``, ``treadle play`` and ``treadle explain``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from treadle.envs import EnvCfg
 from treadle.rl_cfg import OnPolicyRunnerCfg
 
-__all__ = ["PlayOptions", "TrainOptions"]
+__all__ = ["ExplainOptions", "PlayOptions", "TrainOptions"]
 
 
 def _never_none() -> Any:
@@ -16,6 +16,13 @@ def _never_none() -> Any:
     import tyro
 
     return tyro.conf.DisallowNone
+
+
+def _switch() -> Any:
+    """Mark an option that is given or not, without a form that says no."""
+    import tyro
+
+    return tyro.conf.FlagCreatePairsOff
 
 
 @dataclass(kw_only=True)
@@ -32,6 +39,8 @@ class _CommonOptions:
     """How kernels are launched. Short for --env.launch.mode."""
     launch_contract: Annotated[Literal["checked", "trusted", "debug"] | None, _never_none()] = None
     """How replayed launches verify their arguments. Short for --env.launch.contract."""
+    allow_torch_terms: Annotated[bool, _switch()] = False
+    """Warp frontend: terms without a Warp form run in torch, between graphs. Short for --env.allow-torch-terms."""
 
 
 @dataclass(kw_only=True)
@@ -80,3 +89,22 @@ class PlayOptions(_CommonOptions):
     """Sample actions as in training instead of taking their mean."""
     json: bool = False
     """Print the result as JSON."""
+
+
+@dataclass(kw_only=True)
+class ExplainOptions(_CommonOptions):
+    """Say how a task's step runs: which terms in which form, which stages from which graph, and what that costs.
+
+    --import MODULE, anywhere, imports a module that registers tasks first.
+    """
+
+    num_envs: int = 16
+    """Number of environments."""
+    steps: int = 20
+    """Environment steps to measure, after the first ones, which capture the graphs."""
+    kernels: Annotated[str | None, _never_none()] = None
+    """Print the generated source of a kernel too; without a value, of all."""
+    json: bool = False
+    """Print JSON."""
+    env: EnvCfg = field(default_factory=EnvCfg)
+    """Configuration of the environment."""

@@ -74,10 +74,11 @@ def _plan(spec: TaskSpec, options: PlayOptions) -> _Plan:
     default = spec.load_env_cfg()
     cfg = stored_cfg(path, checkpoint.env_cfg, default)
     cfg.sim.device = default.sim.device
-    used, _ = apply_short_options(options, {"env": cfg}, [])
+    used, conflicts = apply_short_options(options, {"env": cfg}, [])
     problems = [*checks.check_frontend(spec, frontend), *checks.env_problems(cfg), *_count_problems(options)]
-    if problems := [*checks.as_options(problems, used), *checks.launch_problems(cfg)]:
+    if problems := [*checks.as_options(problems, used), *conflicts, *checks.launch_problems(cfg)]:
         raise ConfigError.from_problems(problems)
+    checks.check_terms(cfg, frontend)
     return _Plan(spec=spec, frontend=frontend, options=options, cfg=cfg, path=path, checkpoint=checkpoint)
 
 

@@ -86,6 +86,7 @@ def _plan(spec: TaskSpec, argv: list[str], modules: list[str], stack: contextlib
     problems = list(dict.fromkeys([*checks.as_options(problems, used), *conflicts]))
     if problems := [*problems, *checks.launch_problems(options.env)]:
         raise ConfigError.from_problems(problems)
+    checks.check_terms(options.env, frontend)
     completed = None if resumed is None else resumed.iteration + 1
     run_dir = stack.enter_context(open_run_dir(spec.task_id, options.log_dir, options.run_name, completed))
     return _Plan(

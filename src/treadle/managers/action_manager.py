@@ -144,6 +144,10 @@ class ActionManager:
         """Return the columns of a term."""
         return slice(self._first[name], self._first[name] + self.get_term(name).action_dim)
 
+    def uses_warp(self, name: str) -> bool:
+        """Return whether a term is computed by its Warp form."""
+        return name in self._calls
+
     def stages(self) -> list[Stage]:
         """Return the stage of the terms that are computed in torch."""
         if len(self._calls) == len(self.terms):

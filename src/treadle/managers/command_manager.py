@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -64,6 +65,16 @@ class CommandTerm:
     def command(self) -> torch.Tensor:
         """The command, float, shape (num_envs, size)."""
         return self.torch.command_buffer
+
+    def update(self, cfg: Any) -> bool:
+        """Take another configuration while the environment runs.
+
+        Returns:
+            Whether something changed that is compiled in, which by default is all but the resampling times.
+        """
+        old, self.cfg = copy.deepcopy(self.cfg), cfg
+        old.resampling_time_range = cfg.resampling_time_range
+        return bool(old != cfg)
 
     def _resample_command(self, env_mask: torch.Tensor) -> None:
         """Draw the command anew in the masked environments, bool, shape (num_envs,)."""
@@ -133,6 +144,34 @@ class CommandManager:
             raise UnknownNameError("term of commands", name, self.terms)
         return self.terms[name]
 
+    def get_term_cfg(self, name: str) -> CommandTermCfg:
+        """Return a copy of a term's configuration, for :meth:`set_term_cfg`.
+
+        Raises:
+            UnknownNameError: There is no such term.
+        """
+        self.get_term(name)
+        return copy.deepcopy(self._cfg[name])
+
+    def set_term_cfg(self, name: str, cfg: CommandTermCfg) -> None:
+        """Change a term while the environment runs. Resampling times and ranges go to device memory.
+
+        What is compiled in makes this manager's kernels anew, once. Equal values change nothing.
+
+        Raises:
+            UnknownNameError: There is no such term.
+            ConfigError: A value is not allowed.
+        """
+        term = self.get_term(name)
+        if problems := list(cfg.problems(f"commands.{name}")):
+            raise ConfigError.from_problems(problems)
+        if cfg == self.get_term_cfg(name):
+            return
+        self._cfg[name] = cfg = copy.deepcopy(cfg)
+        self.params.set(self._times[name], cfg.resampling_time_range)
+        if term.update(cfg):
+            self.env.rebuild(self, f"commands.{name} changed")
+
     def get_command(self, name: str) -> torch.Tensor:
         """Return the command of a term, float, shape (num_envs, size).
 
@@ -140,6 +179,10 @@ class CommandManager:
             UnknownNameError: There is no such term.
         """
         return self.get_term(name).command
+
+    def uses_warp(self, name: str) -> bool:
+        """Return whether a term is computed by its Warp form."""
+        return name in self._calls
 
     def stages(self) -> list[Stage]:
         """Return the stage of the terms that are computed in torch."""
