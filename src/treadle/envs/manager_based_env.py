@@ -65,7 +65,6 @@ class ManagerBasedRLEnv(VectorEnv):
         self.physics.moved_mask = self.buffers.moved_mask
         self.state = self._make_state()
         """The environments' state as one argument of a kernel."""
-        self._ended = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
         self._make_terms()
         self.num_observations = self.observation_manager.group_obs_dim
         self._add_observations()
@@ -154,7 +153,7 @@ class ManagerBasedRLEnv(VectorEnv):
 
     def _before_step(self, actions: torch.Tensor) -> None:
         if self.curriculum_manager.active_terms:
-            self.curriculum_manager.compute(self._ended)
+            self.curriculum_manager.compute(self.reset_mask)
         self.buffers.torch.action_input.copy_(actions)
 
     def _simulate(self) -> None:

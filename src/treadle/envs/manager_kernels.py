@@ -37,7 +37,6 @@ class ManagerKernels:
     def build(self) -> None:
         """Generate all kernels. One whose text and arguments are what they were stays as it is."""
         env = self._env
-        scope = env.scope
         new = {
             "begin step": self._begin_step().build(env.action_manager.scope, env.num_envs),
             "terminations": self._terminations().build(env.termination_manager.scope, env.num_envs),
@@ -46,9 +45,12 @@ class ManagerKernels:
         apply = KernelBuilder("apply_actions", "Set the targets that depend on the state before a physics step.")
         env.action_manager.write_apply(apply)
         after = self._after_reset()
-        for name, builder in (("apply actions", apply), ("after reset", after)):
+        for name, builder, owner in (
+            ("apply actions", apply, env.action_manager),
+            ("after reset", after, env.command_manager),
+        ):
             if not builder.is_empty:
-                new[name] = builder.build(scope, env.num_envs)
+                new[name] = builder.build(owner.scope, env.num_envs)
         for index, (uses_warp, names) in enumerate(env.event_manager.segments()):
             if uses_warp:
                 new[f"reset {index}"] = self._reset(index, names).build(env.event_manager.scope, env.num_envs)

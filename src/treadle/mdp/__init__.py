@@ -6,6 +6,7 @@ from treadle.mdp.actions_joint import *  # noqa: F403
 from treadle.mdp.actions_limits import *  # noqa: F403
 from treadle.mdp.commands import *  # noqa: F403
 from treadle.mdp.commands_pose import *  # noqa: F403
+from treadle.mdp.curriculums import *  # noqa: F403
 from treadle.mdp.events import *  # noqa: F403
 from treadle.mdp.events_bodies import *  # noqa: F403
 from treadle.mdp.events_force import *  # noqa: F403

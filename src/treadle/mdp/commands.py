@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
@@ -57,8 +58,21 @@ class RangedCommand(CommandTerm):
         super().__init__(cfg, env, size, metrics)
         self.asset = env.scene[cfg.asset_name]
         self.asset_state = self.asset.state
+        self.steps_per_command = wp.zeros(1, dtype=float, device=env.device)
         self._rows = rows_of_fields(cfg.ranges)
         self.ranges = wp.array(np.array(self._rows, dtype=np.float32), dtype=float, device=env.device)
+        self._configure(cfg)
+
+    def _configure(self, cfg: Any) -> None:
+        """Take over the numbers that are compiled in."""
+
+    def update(self, cfg: Any) -> bool:
+        """Take another configuration while the environment runs; see :class:`CommandTerm`."""
+        self.set_ranges(cfg.ranges)
+        self.cfg: Any = copy.deepcopy(self.cfg)
+        self.cfg.ranges = cfg.ranges
+        self._configure(cfg)
+        return super().update(cfg)
 
     def set_ranges(self, ranges: Any) -> None:
         """Draw from other ranges from now on. No graph is captured again.
@@ -114,10 +128,12 @@ class UniformVelocityCommand(RangedCommand):
         self.heading_target = wp.zeros(env.num_envs, dtype=float, device=env.device)
         self.is_heading_env = wp.zeros(env.num_envs, dtype=wp.bool, device=env.device)
         self.is_standing_env = wp.zeros(env.num_envs, dtype=wp.bool, device=env.device)
+
+    def _configure(self, cfg: UniformVelocityCommandCfg) -> None:
         self.heading_command = cfg.heading_command
         self.heading_control_stiffness = float(cfg.heading_control_stiffness)
         self.rel_heading_envs, self.rel_standing_envs = float(cfg.rel_heading_envs), float(cfg.rel_standing_envs)
-        self.steps_per_command = float(cfg.resampling_time_range[1] / env.step_dt)
+        self.steps_per_command.assign(np.array([cfg.resampling_time_range[1] / self.env.step_dt], dtype=np.float32))
 
     def _resample_command(self, env_mask: torch.Tensor) -> None:
         views, mask = self.torch, env_mask[:, None]
@@ -141,8 +157,8 @@ class UniformVelocityCommand(RangedCommand):
 
     def _update_metrics(self) -> None:
         data, command, metrics = self.asset.data.torch, self.command, self.torch.metrics
-        metrics[:, 0] += (command[:, :2] - data.root_lin_vel_b[:, :2]).norm(dim=1) / self.steps_per_command
-        metrics[:, 1] += (command[:, 2] - data.root_ang_vel_b[:, 2]).abs() / self.steps_per_command
+        metrics[:, 0] += (command[:, :2] - data.root_lin_vel_b[:, :2]).norm(dim=1) / self.torch.steps_per_command
+        metrics[:, 1] += (command[:, 2] - data.root_ang_vel_b[:, 2]).abs() / self.torch.steps_per_command
 
 
 @dataclass(kw_only=True)
@@ -218,13 +234,13 @@ def measure_velocity(
     asset_state: ArticulationState,
     command_buffer: wp.array2d[float],
     metrics: wp.array2d[float],
-    steps_per_command: float,
+    steps_per_command: wp.array[float],
 ):
     """Add the step's errors."""
     lin_vel, ang_vel = asset_state.root_lin_vel_b[env], asset_state.root_ang_vel_b[env]
     error = wp.vec2(command_buffer[env, 0] - lin_vel[0], command_buffer[env, 1] - lin_vel[1])
-    metrics[env, 0] = metrics[env, 0] + wp.length(error) / steps_per_command
-    metrics[env, 1] = metrics[env, 1] + wp.abs(command_buffer[env, 2] - ang_vel[2]) / steps_per_command
+    metrics[env, 0] = metrics[env, 0] + wp.length(error) / steps_per_command[0]
+    metrics[env, 1] = metrics[env, 1] + wp.abs(command_buffer[env, 2] - ang_vel[2]) / steps_per_command[0]
 
 
 @warp_twin(UniformVelocityCommand, methods={"resample": resample_velocity, "metrics": measure_velocity})
@@ -260,11 +276,20 @@ class NormalVelocityCommand(CommandTerm):
         super().__init__(cfg, env, 3, ("error_vel_xy", "error_vel_yaw"))
         self.asset = env.scene[cfg.asset_name]
         self.asset_state = self.asset.state
-        self.mean_vel, self.std_vel, self.zero_prob = (
-            wp.array(values, dtype=float, device=env.device) for values in (cfg.mean_vel, cfg.std_vel, cfg.zero_prob)
-        )
+        self.steps_per_command = wp.zeros(1, dtype=float, device=env.device)
+        self.mean_vel, self.std_vel, self.zero_prob = (wp.zeros(3, dtype=float, device=env.device) for _ in range(3))
+        self._configure(cfg)
+
+    def _configure(self, cfg: NormalVelocityCommandCfg) -> None:
+        for name in ("mean_vel", "std_vel", "zero_prob"):
+            getattr(self, name).assign(np.array(getattr(cfg, name), dtype=np.float32))
         self.rel_standing_envs = float(cfg.rel_standing_envs)
-        self.steps_per_command = float(cfg.resampling_time_range[1] / env.step_dt)
+        self.steps_per_command.assign(np.array([cfg.resampling_time_range[1] / self.env.step_dt], dtype=np.float32))
+
+    def update(self, cfg: Any) -> bool:
+        """Take another configuration while the environment runs; see :class:`CommandTerm`."""
+        self._configure(cfg)
+        return super().update(cfg)
 
     def _resample_command(self, env_mask: torch.Tensor) -> None:
         draws = self.env.rand(12, 0.0, 1.0, mask=env_mask).view(-1, 3, 4)

@@ -47,6 +47,8 @@ class UniformPoseCommand(RangedCommand):
             matched = ", ".join(self.asset.body_names[body] for body in bodies)
             raise ConfigError(f"body_name {cfg.body_name!r} matches {matched}; allowed: one body")
         self.body = bodies[0]
+
+    def _configure(self, cfg: UniformPoseCommandCfg) -> None:
         self.make_quat_unique = cfg.make_quat_unique
 
     def _resample_command(self, env_mask: torch.Tensor) -> None:
@@ -157,8 +159,10 @@ class UniformPose2dCommand(RangedCommand):
         super().__init__(cfg, env, 4, ("error_pos_2d", "error_heading"))
         self.pos_command_w = wp.zeros(env.num_envs, dtype=wp.vec3, device=env.device)
         self.heading_command_w = wp.zeros(env.num_envs, dtype=float, device=env.device)
-        self.simple_heading = cfg.simple_heading
         self._origins = torch_view(env.scene.env_origins)
+
+    def _configure(self, cfg: UniformPose2dCommandCfg) -> None:
+        self.simple_heading = cfg.simple_heading
 
     def _resample_command(self, env_mask: torch.Tensor) -> None:
         data, views = self.asset.data.torch, self.torch
