@@ -117,7 +117,7 @@ def scope(device: wp.Device, contract: str = "checked", mode: str = "auto") -> L
 def eager_launch(device: wp.Device) -> Callable[..., None]:
     """Return ``wp.launch`` with the signature of ``LaunchCache.launch``."""
 
-    def launch(kernel, dim, inputs=(), outputs=(), *, site=None, block_dim=None):
+    def launch(kernel, dim, inputs=(), outputs=(), *, site=None, block_dim=None, dynamic=()):
         wp.launch(kernel, dim, inputs=list(inputs), outputs=list(outputs), device=device, block_dim=block_dim)
 
     return launch
