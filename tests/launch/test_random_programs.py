@@ -148,6 +148,7 @@ class Program:
                 Stage("bound", self.bound),
                 Stage("unsure", lambda: world.scalars(launch, "unsure"), capture=None, inputs=world.read_inputs),
                 Stage("tiled", lambda: world.tiles(self.scope.launches.launch_tiled)),
+                Stage("gap", lambda: None, capture="what the others declare is not declared of the next one"),
                 Stage("nested", lambda: self.part.graphs.run("inside", self.nested, inputs=world.read_inputs)),
             ]
         )
@@ -173,6 +174,8 @@ class Program:
                 self.scope.launches.launch(support.vectors, (1, 1), *refused, dynamic=("v", "m"))
         elif event in ("fails", "works"):
             self.world.fails = event == "fails"
+            if self.contract == "debug":  # it raises where a function that has a graph can't be captured any more
+                self.scope.invalidate("captured otherwise")
         elif event in MODES:
             self.scope.close()
             self.open(event)
