@@ -10,6 +10,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from treadle.registry import make, task_spec
 from treadle.rl import RslRlVecEnvWrapper, TreadleRunner
 
+
 def train(mode: str, run_dir: Path, frontend: str = "warp"):
     """Train five iterations; return the learning series by name, and the final network."""
     spec = task_spec("Cartpole")

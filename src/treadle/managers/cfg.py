@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from treadle._checks import is_finite
+from treadle._checks import choice_problems, is_finite
 from treadle.managers.modifiers import ModifierCfg
 from treadle.managers.noise import NoiseCfg, NoiseModelCfg
-from treadle.managers.scene_entity import SceneEntityCfg
+from treadle.managers.scene_entity import Internal, SceneEntityCfg
 
 __all__ = [
     "ActionTermCfg",
@@ -19,6 +19,7 @@ __all__ = [
     "ObservationGroupCfg",
     "ObservationTermCfg",
     "RecorderTermCfg",
+    "RecordingCfg",
     "RewardTermCfg",
     "TermCfg",
     "TerminationTermCfg",
@@ -33,7 +34,7 @@ class TermCfg:
     """A function ``f(env, **params)``, a class derived from :class:`ManagerTermBase`, or a Warp term alone."""
     params: dict[str, Any] = field(default_factory=dict)
     """Parameters by name; the others take the defaults of the function's signature."""
-    twin: object = field(default=None, repr=False, compare=False, metadata={"stored": False})
+    twin: Internal = field(default=None, repr=False, compare=False, metadata={"stored": False})
     """Warp form of ``func``; ``None`` takes the one that :func:`treadle.managers.warp_twin` declared for it, and
     ``"torch"`` none."""
 
@@ -199,6 +200,26 @@ class CommandTermCfg:
         times = self.resampling_time_range
         if not (is_finite(*times) and 0.0 < times[0] <= times[1]):
             yield f"{where}.resampling_time_range is {times}; allowed: two times above 0 s, the shorter first"
+
+
+@dataclass(kw_only=True)
+class RecordingCfg:
+    """Where recorder terms write to, and what."""
+
+    path: str = "recording.hdf5"
+    """HDF5 file; one that exists is continued."""
+    export: Literal["all", "succeeded"] = "all"
+    """Which episodes are written."""
+    success_term: str | None = None
+    """Termination term that holds at the end of an episode that succeeded."""
+
+    def problems(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each value that is not allowed."""
+        yield from choice_problems(self, f"{where}.")
+        if not self.path:
+            yield f"{where}.path is empty; allowed: a file"
+        if self.export == "succeeded" and self.success_term is None:
+            yield f"{where}.success_term is None; allowed with export 'succeeded': the name of a termination term"
 
 
 @dataclass(kw_only=True)

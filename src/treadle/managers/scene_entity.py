@@ -11,7 +11,11 @@ if TYPE_CHECKING:
     import torch
     import warp as wp
 
-__all__ = ["SceneEntityCfg"]
+    Internal = Any
+else:
+    Internal = object  # no command-line option can be made of it
+
+__all__ = ["Internal", "SceneEntityCfg"]
 
 
 @dataclass(kw_only=True)
@@ -33,7 +37,7 @@ class SceneEntityCfg:
     """Joints, set when the term is made: ``slice(None)`` for all in order, else a tensor of indices, int64."""
     body_ids: Any = field(default_factory=lambda: slice(None), init=False, compare=False)
     """Bodies, in the same way."""
-    resolved: object = field(default=None, init=False, compare=False, repr=False)
+    resolved: Internal = field(default=None, init=False, compare=False, repr=False)
     """A :class:`ResolvedEntity`, set when the term is made."""
 
     def problems(self, where: str) -> Iterator[str]:
