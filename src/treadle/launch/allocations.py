@@ -35,6 +35,6 @@ def noting_allocations() -> Iterator[list[str]]:
 def _entries(report: str) -> list[str]:
     """Return the lines of a report that describe one allocation each: "size : device : type ...".
 
-    Warp tells what its tracker saw in this text only. With another text nothing is found, and the tests of ``debug`` fail.
+    Warp tells what its tracker saw in this text only. With another text nothing is found, and the tests fail.
     """
     return [line.strip() for line in report.splitlines() if line.count(" : ") >= 2]
