@@ -13,6 +13,7 @@ from treadle.managers import (
     EventTermCfg,
     ObservationGroupCfg,
     RecorderTermCfg,
+    RecordingCfg,
     RewardTermCfg,
     TerminationTermCfg,
 )
@@ -53,13 +54,16 @@ class ManagerBasedRLEnvCfg(EnvCfg):
     curriculum: dict[str, CurriculumTermCfg | None] = field(default_factory=dict)
     """Curriculum terms by name."""
     recorders: dict[str, RecorderTermCfg | None] = field(default_factory=dict)
-    """Recorder terms by name."""
+    """Recorder terms by name. They cost a synchronization each step, and nothing where there are none."""
+    recording: RecordingCfg = field(default_factory=RecordingCfg)
+    """Where recorder terms write to."""
     allow_torch_terms: bool = False
     """Warp frontend: whether terms without a Warp form run in torch, between graphs, rather than being an error."""
 
     def problems(self) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed, over the whole configuration."""
         yield from super().problems()
+        yield from self.recording.problems("recording")
         for name in ("observations", "actions"):
             if not getattr(self, name):
                 yield f"{name} is empty; allowed: at least one"

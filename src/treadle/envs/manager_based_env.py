@@ -23,6 +23,7 @@ from treadle.managers.event_manager import EventManager
 from treadle.managers.frontend import adapt_to_warp
 from treadle.managers.manager import TORCH_CODE
 from treadle.managers.observation_manager import ObservationManager
+from treadle.managers.recorder_manager import RecorderManager
 from treadle.managers.reward_manager import RewardManager
 from treadle.managers.termination_manager import TerminationManager
 
@@ -74,6 +75,7 @@ class ManagerBasedRLEnv(VectorEnv):
         self.kernels = ManagerKernels(self)
         """The generated kernels."""
         self.event_manager.run_once("startup")
+        self.recorder_manager = RecorderManager(cfg.recorders, self)
 
     def _make_terms(self) -> None:
         self.scene.update()
@@ -123,7 +125,7 @@ class ManagerBasedRLEnv(VectorEnv):
 
     def _reset_stages(self) -> list[Stage]:
         """Return the steps that restart the environments in ``physics.reset_mask``, in order."""
-        stages = []
+        stages = self.recorder_manager.stages_before_reset()
         for index, (uses_warp, names) in enumerate(self.event_manager.segments()):
             stages.append(self._kernel_stage(f"reset {index}") if uses_warp else self.event_manager.torch_stage(names))
         if self.event_manager.model_changes(*_DURING_STEPS):
@@ -136,7 +138,7 @@ class ManagerBasedRLEnv(VectorEnv):
             stages.append(Stage("resets in torch", self._reset_torch, TORCH_CODE))
         if "after reset" in self.kernels.by_name:
             stages.append(self._kernel_stage("after reset"))
-        return [*stages, *self.command_manager.stages()]
+        return [*stages, *self.command_manager.stages(), *self.recorder_manager.stages_after_reset()]
 
     def _observation_stages(self) -> list[Stage]:
         """Return the steps that compute the observations, in order."""
@@ -155,6 +157,7 @@ class ManagerBasedRLEnv(VectorEnv):
         if self.curriculum_manager.active_terms:
             self.curriculum_manager.compute(self.reset_mask)
         self.buffers.torch.action_input.copy_(actions)
+        self.recorder_manager.begin_step()
 
     def _simulate(self) -> None:
         for _ in range(self.cfg.decimation):
@@ -209,6 +212,11 @@ class ManagerBasedRLEnv(VectorEnv):
             values = self.buffers.observation_views[name].clone()
             result[name] = group.arrange(values)
         return result
+
+    def close(self) -> None:
+        """Write what is recorded, and drop graphs and recorded launches; closing it again does nothing."""
+        self.recorder_manager.close()
+        super().close()
 
     def pop_episode_log(self) -> dict[str, float]:
         """Return means over the episodes that ended since the last call, and what the curriculum terms returned."""

@@ -11,6 +11,7 @@ from treadle.managers.cfg import (
     ObservationGroupCfg,
     ObservationTermCfg,
     RecorderTermCfg,
+    RecordingCfg,
     RewardTermCfg,
     TerminationTermCfg,
 )
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from treadle.managers.event_manager import EventManager
     from treadle.managers.frontend import MissingTwinsError, adapt_to_warp, missing_twins
     from treadle.managers.observation_manager import ObservationManager
+    from treadle.managers.recorder_manager import RecorderManager, RecorderTerm
     from treadle.managers.reward_manager import RewardManager
     from treadle.managers.termination_manager import TerminationManager
     from treadle.managers.twins import WarpTwin, find_twin, warp_twin
@@ -55,6 +57,8 @@ _LAZY = {
     "adapt_to_warp": "treadle.managers.frontend",
     "missing_twins": "treadle.managers.frontend",
     "ObservationManager": "treadle.managers.observation_manager",
+    "RecorderManager": "treadle.managers.recorder_manager",
+    "RecorderTerm": "treadle.managers.recorder_manager",
     "RewardManager": "treadle.managers.reward_manager",
     "TerminationManager": "treadle.managers.termination_manager",
     "WarpTwin": "treadle.managers.twins",
@@ -87,7 +91,10 @@ __all__ = [
     "ObservationGroupCfg",
     "ObservationManager",
     "ObservationTermCfg",
+    "RecorderManager",
+    "RecorderTerm",
     "RecorderTermCfg",
+    "RecordingCfg",
     "RewardManager",
     "RewardTermCfg",
     "ScaleModifierCfg",

@@ -16,6 +16,7 @@ from treadle.mdp.events_shapes import *  # noqa: F403
 from treadle.mdp.observations import *  # noqa: F403
 from treadle.mdp.observations_sensors import *  # noqa: F403
 from treadle.mdp.observations_task import *  # noqa: F403
+from treadle.mdp.recorders import *  # noqa: F403
 from treadle.mdp.rewards import *  # noqa: F403
 from treadle.mdp.rewards_contact import *  # noqa: F403
 from treadle.mdp.rewards_task import *  # noqa: F403
