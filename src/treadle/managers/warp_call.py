@@ -216,23 +216,26 @@ class WarpCall:
         value = self._values[name]
         if isinstance(value, bool | int | float):
             return repr(value)
-        if _is_struct(annotation) and name not in self._extra:
-            return builder.argument(self._struct_name(name), value)
+        if _is_struct(annotation):
+            return builder.argument(self._struct_name(name, value), value)
         return builder.argument(f"{self._name}_{name}", value)
 
     def _is_number(self, name: str) -> bool:
         return name in self._numbers or isinstance(self._values[name], bool | int | float)
 
-    def _struct_name(self, name: str) -> str:
-        cfg = self._params.get(f"{name}_cfg")
-        if isinstance(cfg, SceneEntityCfg):
-            return cfg.name
-        owner = getattr(getattr(self._instance, "cfg", None), "asset_name", name)
-        return str(self._params.get(f"{name}_name", owner))
+    def _struct_name(self, name: str, value: Any) -> str:
+        """Return the name that the scene or the configuration gives to what a struct is the state of."""
+        scene = self._env.scene
+        for entity in ("robot", *scene.sensors):
+            if scene[entity].state is value:
+                return str(entity)
+        if value is self._env.state:
+            return "state"
+        return str(self._params.get(f"{name}_name", f"{self._name}_{name}"))
 
 
 def _is_struct(annotation: Any) -> bool:
-    return isinstance(annotation, wp.types.Struct) if hasattr(wp.types, "Struct") else hasattr(annotation, "cls")
+    return hasattr(annotation, "cls") and hasattr(annotation, "vars")
 
 
 def unused_parameters(
