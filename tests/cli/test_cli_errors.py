@@ -26,7 +26,7 @@ def _nothing_is_built(monkeypatch):
 
 
 def test_an_unknown_command_or_task_suggests_the_nearest(fails):
-    assert fails("tain").startswith("unknown command 'tain' (did you mean 'train'?); allowed: ")
+    assert fails("tain").startswith("unknown command 'tain' (did you mean 'train' or 'explain'?); allowed: ")
     assert "unknown task 'Test-PointMas' (did you mean 'Test-PointMass'" in fails("train", "Test-PointMas")
     assert "unknown task 'Test-PointMas'" in fails("play", "Test-PointMas", "--checkpoint", "x")
 
@@ -147,7 +147,7 @@ def test_a_wrong_option_of_play(fails, argv, message):
 
 
 def test_list_takes_no_other_option(fails):
-    assert fails("list", "--jsn") == "unknown option '--jsn' of 'treadle list'; allowed: --import, --json"
+    assert fails("list", "--jsn") == "unknown option '--jsn' of 'treadle list'; allowed: --import, --frontends, --json"
 
 
 def test_a_missing_library_is_one_line(fails, monkeypatch):

@@ -68,13 +68,14 @@ def _terms(env: ManagerBasedRLEnv) -> Iterator[tuple[str, str, str, str, str]]:
     """Yield manager, name, function, what is said of it and form of each term."""
     from treadle.managers.twins import path_of
 
-    owners: tuple[Any, ...] = (env.action_manager, env.command_manager)
+    owners: list[Any] = [env.action_manager, env.command_manager]
     for manager in owners:
         for name, owner in manager.terms.items():
             form = "warp" if manager.uses_warp(name) else "torch"
             yield manager.kind, name, path_of(type(owner)), _size_of(env, manager.kind, name), form
     groups = env.observation_manager.groups.values()
-    for held in (env.event_manager, env.termination_manager, env.reward_manager, *groups, env.curriculum_manager):
+    managers: list[Any] = [env.event_manager, env.termination_manager, env.reward_manager, *groups]
+    for held in (*managers, env.curriculum_manager):
         for name, term in held.terms.items():
             form = "warp" if term.uses_warp else "torch"
             yield held.kind, name, path_of(term.cfg.func), _describe(held, name), form
