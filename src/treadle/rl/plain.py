@@ -192,8 +192,8 @@ def _function_from_plain(data: Any, default: Any, where: str) -> Any:
         return default
     if not callable(found := _find(data)):
         raise ConfigError(
-            f"{where} is {data!r:.200} in the stored configuration, and there is no such function; allowed: one of a module "
-            "that the task or --import imports"
+            f"{where} is {data!r:.200} in the stored configuration, and there is no such function; allowed: one of a "
+            "module that the task or --import imports"
         )
     return found
 
