@@ -46,7 +46,7 @@ class apply_external_force_torque(ManagerTermBase):
     ) -> None:
         """Draw the wrenches of the masked environments, bool, shape (num_envs,)."""
         wrench = self._views.external_wrench
-        bodies = len(asset_cfg.resolved.body_names)  # type: ignore[attr-defined]
+        bodies = len(asset_cfg.resolved.body_names)
         force = env.rand(3 * bodies, *force_range, mask=env_mask).view(-1, bodies, 3)
         torque = env.rand(3 * bodies, *torque_range, mask=env_mask).view(-1, bodies, 3)
         drawn = torch.cat((force, torque), dim=2)

@@ -74,12 +74,18 @@ class PhysicsBackend(Protocol):
     frame of the body, shape (num_envs, num_bodies). It acts from the next :meth:`reset` or step on, with the pose that
     the body has at the start of each, until the owner writes zeros. Shape (num_envs, 0) until
     :meth:`use_external_wrench` is called."""
-    properties: ModelProperties
-    """Properties of the model, made when they are first asked for."""
-    default_properties: ModelProperties
-    """What they were in the beginning, for randomizations that must not compound."""
-    shape_bodies: Sequence[int]
-    """Body of each shape of an environment, -1 for one that is fixed to the world."""
+
+    @property
+    def properties(self) -> ModelProperties:
+        """Properties of the model, made when they are first asked for."""
+
+    @property
+    def default_properties(self) -> ModelProperties:
+        """What they were in the beginning, for randomizations that must not compound."""
+
+    @property
+    def shape_bodies(self) -> Sequence[int]:
+        """Body of each shape of an environment, -1 for one that is fixed to the world."""
 
     def step(self) -> None:
         """Advance all worlds by :attr:`dt`, in place. Capturable."""
