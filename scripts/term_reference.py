@@ -3,6 +3,7 @@
 Rows come from the registry of Warp forms, parameters from the signatures of the torch forms, texts from docstrings.
 """
 
+import dataclasses
 import importlib
 import inspect
 import pkgutil
@@ -25,8 +26,11 @@ SECTIONS = {
     "Observations": r"treadle\.mdp\.observations\w*",
     "Rewards": r"treadle\.mdp\.rewards\w*",
     "Terminations": r"treadle\.mdp\.terminations\w*",
+    "Events": r"treadle\.mdp\.events\w*",
+    "Actions": r"treadle\.mdp\.actions\w*",
+    "Commands": r"treadle\.mdp\.commands\w*",
 }
-INTRO = """# Terms: observations, rewards, terminations
+INTRO = """# Terms: observations, rewards, terminations, events, actions, commands
 
 Each term has a torch form, which is what a configuration names, and a Warp form for one environment beside it, which
 the Warp frontend fuses with the others into one kernel. `from treadle import mdp` gives the general ones as
@@ -40,7 +44,15 @@ Names, parameters and formulas are those of Isaac Lab 3.0's terms of the same na
 - `joint_acc_l2` takes the change of velocity over the last physics step, and `body_lin_acc_l2` the solver's
   acceleration, which is measured only where a term asks for it;
 - efforts are those of the state before the last physics step, drives included: the solver integrates these implicitly;
-- `base_height_l2` knows flat ground only, and `terrain_out_of_bounds` never holds on it.
+- `base_height_l2` knows flat ground only, and `terrain_out_of_bounds` never holds on it;
+- randomizations start from the model as it was built, so that none compounds, and the solver uses them from the step
+  in which they are drawn. All may be captured. Those of masses, inertias, centres of mass and armatures let the solver
+  recompute its constants, about 200 launches in all environments together, at each step in mode `reset` or `interval`;
+  those of drives, friction and gravity take 1 to 4;
+- `randomize_rigid_body_material` sets MuJoCo's one coefficient of friction to the static one. It decides in all
+  contacts of the bodies, also with the ground. Restitution is refused;
+- wrenches of `apply_external_force_torque` act in the frames of the bodies, until the next reset of the environment;
+- actions that a joint does not obey, such as positions for a joint without a drive, are refused.
 
 Quaternions are (x, y, z, w). Selected joints and bodies come in the order of the model, or with `preserve_order` in
 that of the expressions.
@@ -57,10 +69,13 @@ def find(path: str) -> Any:
 
 def parameters(term: Any) -> str:
     """Return the parameters of a term beyond the environment, as code."""
+    if inspect.isclass(term) and "__call__" not in vars(term):
+        cfg = getattr(inspect.getmodule(term), f"{term.__name__}Cfg")
+        return f"`{', '.join(field.name for field in dataclasses.fields(cfg))}`"
     func = term.__call__ if inspect.isclass(term) else term
     shown = []
     for name, parameter in inspect.signature(func).parameters.items():
-        if name in ("self", "env"):
+        if name in ("self", "env", "env_mask"):
             continue
         default = parameter.default
         if isinstance(default, SceneEntityCfg):
