@@ -10,7 +10,7 @@ import torch
 import warp as wp
 
 from treadle._checks import is_finite
-from treadle.assets.articulation_data import torch_view
+from treadle.assets.articulation_data import TorchViews
 from treadle.assets.articulation_state import ArticulationState
 from treadle.assets.names import values_by_name
 from treadle.errors import ConfigError
@@ -44,6 +44,7 @@ class JointAction(ActionTerm):
         self.joint_ids = resolved.joint_ids
         check_control(self, self.control)
         self._torch_ids = resolved.torch_joint_ids
+        self._views = TorchViews(self)
         self.scale = self._row(cfg.scale, "scale", 1.0)
         self.offset = self._row(cfg.offset, "offset", 0.0)
         if getattr(cfg, "use_default_offset", False):
@@ -53,8 +54,8 @@ class JointAction(ActionTerm):
 
     def process_actions(self, actions: torch.Tensor) -> None:
         """Scale, shift and clip the actions, and set the targets."""
-        scale, offset = torch_view(self.scale), torch_view(self.offset)
-        processed = (actions * scale + offset).clamp(torch_view(self.clip_lower), torch_view(self.clip_upper))
+        views = self._views
+        processed = (actions * views.scale + views.offset).clamp(views.clip_lower, views.clip_upper)
         self.processed_actions.copy_(processed)
         self.set_targets(processed)
 

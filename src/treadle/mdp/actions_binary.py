@@ -10,7 +10,7 @@ import torch
 import warp as wp
 
 from treadle._checks import is_finite
-from treadle.assets.articulation_data import torch_view
+from treadle.assets.articulation_data import TorchViews, torch_view
 from treadle.assets.articulation_state import ArticulationState
 from treadle.assets.names import match_names, values_by_name
 from treadle.errors import ConfigError
@@ -48,6 +48,7 @@ class BinaryJointAction(ActionTerm):
         self.joint_ids = resolved.joint_ids
         self._torch_ids = resolved.torch_joint_ids
         check_control(self, self.control)
+        self._views = TorchViews(self)
         self.open_command = self._command(cfg.open_command_expr, "open_command_expr")
         self.close_command = self._command(cfg.close_command_expr, "close_command_expr")
 
@@ -60,7 +61,7 @@ class BinaryJointAction(ActionTerm):
     def process_actions(self, actions: torch.Tensor) -> None:
         """Choose the commands, and set the targets."""
         closes = actions < 0.0
-        self.processed_actions.copy_(torch.where(closes, torch_view(self.close_command), torch_view(self.open_command)))
+        self.processed_actions.copy_(torch.where(closes, self._views.close_command, self._views.open_command))
         self.set_targets(self.processed_actions)
 
     def set_targets(self, processed: torch.Tensor) -> None:

@@ -10,7 +10,6 @@ import torch
 import warp as wp
 
 from treadle._checks import is_finite
-from treadle.assets.articulation_data import torch_view
 from treadle.assets.articulation_state import ArticulationState
 from treadle.managers.action_manager import ActionTerm
 from treadle.managers.twins import warp_twin
@@ -41,9 +40,8 @@ class JointPositionToLimitsAction(JointAction):
 
     def process_actions(self, actions: torch.Tensor) -> None:
         """Map the actions to the ranges, and set the positions."""
-        processed = (actions * torch_view(self.scale) + torch_view(self.offset)).clamp(
-            torch_view(self.clip_lower), torch_view(self.clip_upper)
-        )
+        views = self._views
+        processed = (actions * views.scale + views.offset).clamp(views.clip_lower, views.clip_upper)
         lower, upper = self._soft_limits()
         if self.rescale_to_limits:
             processed = lower + 0.5 * (processed.clamp(-1.0, 1.0) + 1.0) * (upper - lower)
@@ -114,21 +112,20 @@ class EMAJointPositionToLimitsAction(JointPositionToLimitsAction):
         super().__init__(cfg, env)
         self.alpha = self._row(cfg.alpha, "alpha", 1.0)
         self.average = wp.zeros((env.num_envs, self.action_dim), dtype=float, device=env.device)
-        self._average_view = torch_view(self.average)
 
     def set_targets(self, processed: torch.Tensor) -> None:
         """Average with the positions before, and set the positions, cut to the soft limits."""
-        alpha = torch_view(self.alpha)
-        averaged = alpha * processed + (1.0 - alpha) * self._average_view
+        alpha = self._views.alpha
+        averaged = alpha * processed + (1.0 - alpha) * self._views.average
         averaged = torch.clamp(averaged, *self._soft_limits())
-        self._average_view.copy_(averaged)
+        self._views.average.copy_(averaged)
         self.processed_actions.copy_(averaged)
         super().set_targets(averaged)
 
     def reset(self, env_mask: torch.Tensor) -> None:
         """Start from the positions of the joints."""
         joint_pos = self.asset.data.torch.joint_pos[:, self._torch_ids]
-        self._average_view.copy_(torch.where(env_mask[:, None], joint_pos, self._average_view))
+        self._views.average.copy_(torch.where(env_mask[:, None], joint_pos, self._views.average))
 
 
 @dataclass(kw_only=True)

@@ -12,7 +12,6 @@ import torch
 import warp as wp
 
 from treadle._checks import is_finite
-from treadle.assets.articulation_data import torch_view
 from treadle.assets.articulation_state import ArticulationState
 from treadle.managers.cfg import CommandTermCfg
 from treadle.managers.command_manager import CommandTerm
@@ -294,9 +293,9 @@ class NormalVelocityCommand(CommandTerm):
     def _resample_command(self, env_mask: torch.Tensor) -> None:
         draws = self.env.rand(12, 0.0, 1.0, mask=env_mask).view(-1, 3, 4)
         normal = (-2.0 * (1.0 - draws[:, :, 0]).log()).sqrt() * (_TWO_PI * draws[:, :, 1]).cos()
-        command = torch_view(self.mean_vel) + torch_view(self.std_vel) * normal
+        command = self.torch.mean_vel + self.torch.std_vel * normal
         command = torch.where(draws[:, :, 2] <= 0.5, command, -command)
-        command = torch.where(draws[:, :, 3] <= torch_view(self.zero_prob), 0.0, command)
+        command = torch.where(draws[:, :, 3] <= self.torch.zero_prob, 0.0, command)
         stands = self.env.rand(1, 0.0, 1.0, mask=env_mask) <= self.rel_standing_envs
         command = torch.where(stands, 0.0, command)
         self.command.copy_(torch.where(env_mask[:, None], command, self.command))
