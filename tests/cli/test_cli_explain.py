@@ -34,6 +34,7 @@ def test_a_task_of_terms(capsys):
     assert re.search(r"^physics +1 +graph", out, re.M)
     assert re.search(r"^  1 graph: [\d.]+ us$", out, re.M)
     assert "torch stage" not in out
+    assert "why no Warp form" not in out
     assert "@wp.kernel" not in out
 
 
@@ -45,6 +46,11 @@ def test_terms_in_torch_with_their_price(capsys):
     assert re.search(r"^  3 graphs: [\d.]+ us\n  2 torch stages: [\d.]+ us$", out, re.M)
 
 
+def test_without_graphs(capsys):
+    out = explain(capsys, "Cartpole", "--launch-mode", "replay")
+    assert re.search(r"^host time per step\n  9 stages without a graph: [\d.]+ us$", out, re.M)
+
+
 def test_json(capsys):
     found = json.loads(explain(capsys, "Cartpole", "--json", "--kernels", "rewards"))
     assert (found["task"], found["frontend"], found["num_envs"]) == ("Cartpole", "warp", 4)
@@ -54,7 +60,7 @@ def test_json(capsys):
     outside = {stage: found["kernels_by_stage"][stage] for stage in found["kernels_by_stage"] if "physics" not in stage}
     assert found["kernels_outside_physics"] == sum(sum(kernels.values()) for kernels in outside.values()) <= 8
     assert found["host_us"]["graphs"]["islands"] == 1
-    assert found["host_us"]["torch"] == {"islands": 0, "host_us": None}
+    assert found["host_us"]["torch"] == {"islands": 0, "stages": 0, "host_us": None}
     assert list(found["sources"]) == ["rewards"]
 
 

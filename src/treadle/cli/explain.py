@@ -164,8 +164,8 @@ def _sections(facts: _Facts) -> list[str]:
     sections = ["\n".join(lines)]
     if facts.terms:
         heads = ("manager", "term", "what", "form", "function", "why no Warp form")
-        rows = [(r.manager, r.term, r.what, r.form, r.function, r.why) for r in facts.terms]
-        sections.append(_table([heads, *rows]))
+        rows = [heads, *((r.manager, r.term, r.what, r.form, r.function, r.why) for r in facts.terms)]
+        sections.append(_table(rows if any(row[-1] for row in rows[1:]) else [row[:-1] for row in rows]))
     sections += [str(facts.table), _kernel_counts(facts), _price(facts)]
     return sections + [f"# {name}\n{text.rstrip()}" for name, text in facts.sources.items()]
 
@@ -192,11 +192,15 @@ def _price(facts: _Facts) -> str:
     """Say what torch code costs the host, against the graphs."""
     torch, graphs, other = (facts.prices[name] for name in ("torch", "graphs", "other"))
     lines = ["host time per step"]
-    for label, price in (("graph", graphs), ("torch stage", torch), ("stage without a graph", other)):
-        if price["islands"]:
+    counted = (
+        (graphs, graphs["islands"], "graph", ""),
+        (torch, torch["stages"], "torch stage", ""),
+        (other, other["stages"], "stage", " without a graph"),
+    )
+    for price, count, noun, rest in counted:
+        if count:
             time = "not measured" if price["host_us"] is None else f"{price['host_us']:.1f} us"
-            count = f"{price['islands']} {label}{'s' * (price['islands'] != 1)}"
-            lines.append(f"  {count.replace('stage without a graphs', 'stages without a graph')}: {time}")
+            lines.append(f"  {count} {noun}{'s' * (count != 1)}{rest}: {time}")
     if facts.about["device"] == "cpu":
         lines.append("  (on the CPU the time of a kernel is in it)")
     return "\n".join(lines)

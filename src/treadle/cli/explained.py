@@ -14,6 +14,8 @@ __all__ = ["StageKernels", "TermRow", "kernels_by_stage", "prices", "sources", "
 
 _PHYSICS = ("physics", "physics reset")
 """Stages that the solver's own kernels are in."""
+_BEFORE_PHYSICS = "apply actions"
+"""Kernel that is no stage: it is launched before each physics step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +62,8 @@ def term_rows(env: ManagerBasedRLEnv, missing: dict[str, str]) -> list[TermRow]:
             why = "runs on the host, before a step"
         elif form == "torch" and what.endswith("startup"):
             why = "runs once, at the start"
+        elif manager == "recorders":
+            why = "records on the host"
         rows.append(TermRow(manager=manager, term=term, function=function, what=what, form=form, why=why))
     return rows
 
@@ -79,6 +83,8 @@ def _terms(env: ManagerBasedRLEnv) -> Iterator[tuple[str, str, str, str, str]]:
         for name, term in held.terms.items():
             form = "warp" if term.uses_warp else "torch"
             yield held.kind, name, path_of(term.cfg.func), _describe(held, name), form
+    for name, recorder in env.recorder_manager.terms.items():
+        yield "recorders", name, path_of(type(recorder)), "", "torch"
 
 
 def _size_of(env: ManagerBasedRLEnv, kind: str, name: str) -> str:
@@ -140,12 +146,13 @@ def _launches(env: VectorEnv) -> dict[Any, tuple[str, int]]:
 
 
 def prices(table: PipelineTable) -> dict[str, Any]:
-    """Return host time and number of the torch stages, and of what runs from graphs or is replayed [us]."""
+    """Return host time [us] and number of the torch stages, of what runs from graphs, and of what else is launched."""
     from treadle.managers.manager import TORCH_CODE
 
     def total(rows: list[StageRow]) -> dict[str, Any]:
         times = [row.host_us for row in rows if row.host_us is not None]
-        return {"islands": len({row.island for row in rows}), "host_us": sum(times) if times else None}
+        islands = len({row.island for row in rows})
+        return {"islands": islands, "stages": len(rows), "host_us": sum(times) if times else None}
 
     torch = [row for row in table.rows if row.reason == TORCH_CODE]
     graphs = [row for row in table.rows if row.mode == "graph"]
@@ -154,9 +161,12 @@ def prices(table: PipelineTable) -> dict[str, Any]:
 
 
 def sources(env: VectorEnv) -> dict[str, str]:
-    """Return the text of the generated kernels by stage, empty where a task brings kernels of its own."""
-    kernels = getattr(env, "kernels", None)
-    return {} if kernels is None else {name: kernel.source for name, kernel in kernels.by_name.items()}
+    """Return the text of the generated kernels in the order of a step, empty where a task brings kernels of its own."""
+    if (kernels := getattr(env, "kernels", None)) is None:
+        return {}
+    order = [_BEFORE_PHYSICS, *(stage.name for stage in env.pipeline.stages)]
+    named = sorted(kernels.by_name.items(), key=lambda item: order.index(item[0]))
+    return {name: kernel.source for name, kernel in named}
 
 
 def table_rows(table: PipelineTable) -> list[dict[str, Any]]:
