@@ -164,7 +164,10 @@ def _sections(facts: _Facts) -> list[str]:
     sections = ["\n".join(lines)]
     if facts.terms:
         heads = ("manager", "term", "what", "form", "function", "why no Warp form")
-        rows = [heads, *((r.manager, r.term, r.what, r.form, r.function, r.why) for r in facts.terms)]
+        rows: list[tuple[str, ...]] = [
+            heads,
+            *((r.manager, r.term, r.what, r.form, r.function, r.why) for r in facts.terms),
+        ]
         sections.append(_table(rows if any(row[-1] for row in rows[1:]) else [row[:-1] for row in rows]))
     sections += [str(facts.table), _kernel_counts(facts), _price(facts)]
     return sections + [f"# {name}\n{text.rstrip()}" for name, text in facts.sources.items()]
