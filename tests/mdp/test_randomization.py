@@ -87,6 +87,21 @@ def test_a_wrench_turns_with_the_body_and_ends_at_the_next_reset_of_its_environm
     env.close()
 
 
+def test_a_wrench_costs_no_launch_more():
+    push = event(mdp.apply_external_force_torque, "reset", force_range=(-1.0, 1.0), torque_range=(0.0, 0.0))
+    launches, columns = [], []
+    for events in ({"default": DEFAULT}, {"default": DEFAULT, "push": push}):
+        env = make_ants(events=events)
+        env.reset(seed=1)
+        before = env.scope.stats.total("eager")
+        env.step(ZERO)
+        launches.append(env.scope.stats.total("eager") - before)
+        columns.append(env.physics.external_wrench.shape[1])
+        env.close()
+    assert launches[0] == launches[1] > 0
+    assert columns == [0, 9]
+
+
 def test_gravity_differs_between_environments():
     term = event(
         mdp.randomize_physics_scene_gravity,
