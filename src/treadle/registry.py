@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from treadle.errors import ConfigError, TreadleError, UnknownNameError, missing_extra
 
 if TYPE_CHECKING:
-    from treadle.envs import VectorEnv, EnvCfg
+    from treadle.envs import EnvCfg, VectorEnv
     from treadle.rl import OnPolicyRunnerCfg
 
 __all__ = ["Frontend", "TaskSpec", "list_tasks", "make", "register", "task_spec"]
