@@ -100,7 +100,7 @@ def _find_out(spec: TaskSpec, options: ExplainOptions, frontend: str) -> _Facts:
         actions = torch.zeros(env.num_envs, env.num_actions, device=env.device)
         for _ in range(_WARM_UP):
             env.step(actions)
-        table = env.pipeline.explain(steps=options.steps)
+        table = env.explain(steps=options.steps)
         about = {
             "task": spec.task_id,
             "frontend": frontend,

@@ -17,7 +17,7 @@ from treadle.envs.cfg import EnvCfg
 from treadle.envs.episode_log import EpisodeLog
 from treadle.envs.kernels import draw_uniform, seed_random_state
 from treadle.errors import ConfigError, TreadleError
-from treadle.launch import LaunchMode, LaunchScope, Pipeline, Stage, torch_stream
+from treadle.launch import LaunchMode, LaunchScope, Pipeline, PipelineTable, Stage, torch_stream
 from treadle.managers.env_state import OBSERVED, STEPPING
 from treadle.scene import Scene
 from treadle.sensors import Sensor
@@ -288,6 +288,24 @@ class VectorEnv:
             self._overflow_warned = True
         self._overflow_logged = overflowed
         return log
+
+    def explain(self, steps: int = 0) -> PipelineTable:
+        """Return a table of the stages of a step: how they run, and what they cost; see :meth:`Pipeline.explain`.
+
+        Args:
+            steps: Steps to take for the times, with the actions of the last step. What :meth:`step` returned before is
+                overwritten.
+
+        Raises:
+            TreadleError: The environment is closed.
+        """
+        self._check_open()
+        if not self._is_reset:
+            self.reset()
+        with torch_stream(self.device):
+            table = self.pipeline.explain(steps)
+        self.common_step_counter = int(self.buffers.common_step.numpy()[0])
+        return table
 
     def launch_report(self) -> str:
         """Return one line about how the step runs; before the second step captures graphs, of what is planned."""

@@ -98,6 +98,8 @@ class Manager(Generic[C]):
         if problems := list(cfg.problems(f"{self.kind}.{name}")):
             raise ConfigError.from_problems(problems)
         cfg = as_cfg(cfg)
+        if cfg.func is not term.cfg.func and cfg.twin is term.cfg.twin:
+            cfg.twin = None  # that of the function before
         old, self._cfg[name] = self._cfg[name], cfg
         if self._is_compiled_change(name, old, cfg) | term.update(cfg):
             before = dict(vars(self))
