@@ -30,7 +30,6 @@ STEP = [
     "_finish_terminations",
     "_compute_rewards",
     "_finish_rewards",
-    "_log_ended_episodes",
     *RESET,
 ]
 

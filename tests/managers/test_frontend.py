@@ -6,8 +6,9 @@ import copy
 
 import pytest
 import torch
-from support.cartpole_terms import cart, make_cartpole, policy, ramp, run, without_twin
+from support.cartpole_terms import ROBOT, cart, make_cartpole, policy, ramp, run, without_twin
 
+from treadle.assets import ArticulationState
 from treadle.errors import ConfigError, UnknownNameError
 from treadle.managers import (
     ObservationTermCfg,
@@ -132,3 +133,30 @@ def test_the_configuration_given_is_not_changed():
     make_cartpole(rewards=cfg.rewards, observations=policy(ramp=ObservationTermCfg(func=ramp)))
     assert cfg == before
     assert all(term.twin is None for term in cfg.rewards.values())
+
+
+def no_such_field(env, asset_cfg: SceneEntityCfg = ROBOT) -> torch.Tensor:
+    """A term whose Warp form reads what is not there."""
+    return torch.zeros(env.num_envs)
+
+
+@warp_twin(no_such_field)
+def _(env: int, asset: ArticulationState) -> float:
+    return asset.no_such_field[env]
+
+
+def another_type(env, asset_cfg: SceneEntityCfg = ROBOT) -> torch.Tensor:
+    """A term whose Warp form returns another type than it says."""
+    return torch.zeros(env.num_envs)
+
+
+@warp_twin(another_type)
+def _(env: int, asset: ArticulationState) -> float:
+    return asset.root_pos_w[env]
+
+
+def test_a_warp_form_that_does_not_compile_is_said_when_the_environment_is_made():
+    with pytest.raises(ConfigError, match=r"kernel .*rewards[\s\S]*no_such_field\(env, robot\)[\s\S]*not an attribute"):
+        make_cartpole(rewards={"a": RewardTermCfg(func=no_such_field)})
+    with pytest.raises(ConfigError, match=r"kernel .*rewards"):
+        make_cartpole(rewards={"a": RewardTermCfg(func=another_type)})

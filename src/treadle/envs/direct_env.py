@@ -13,8 +13,6 @@ from treadle.envs.kernels import (
     finish_observations,
     finish_rewards,
     finish_terminations,
-    log_ended_episodes,
-    publish_step,
 )
 from treadle.envs.vector_env import VectorEnv
 from treadle.launch import Stage
@@ -80,8 +78,6 @@ class DirectEnv(VectorEnv):
             Stage("terminations", self._finish_terminations),
             Stage("task rewards", self._compute_rewards, task),
             Stage("rewards", self._finish_rewards),
-            Stage("results", self._publish_step),
-            Stage("episode log", self._log_ended_episodes),
             *self._reset_stages(),
             *self._observation_stages(),
         ]
@@ -129,10 +125,10 @@ class DirectEnv(VectorEnv):
         )
 
     def _finish_rewards(self) -> None:
-        buffers = self.buffers
+        buffers, outputs = self.buffers, self.buffers.outputs
         self._launch_per_env(
             finish_rewards,
-            [],
+            [buffers.common_step, buffers.episode_length, buffers.steps_taken],
             [
                 buffers.reward_terms,
                 buffers.reward,
@@ -142,30 +138,11 @@ class DirectEnv(VectorEnv):
                 buffers.terminated,
                 buffers.truncated,
                 self.physics.reset_mask,
+                outputs.reward,
+                outputs.terminated,
+                outputs.truncated,
+                self.episode_log.sums,
             ],
-        )
-
-    def _log_ended_episodes(self) -> None:
-        buffers = self.buffers
-        self._launch_per_env(
-            log_ended_episodes,
-            [
-                buffers.terminated,
-                buffers.truncated,
-                buffers.non_finite,
-                buffers.episode_length,
-                buffers.steps_taken,
-                buffers.episode_sums,
-            ],
-            [self.episode_log.sums],
-        )
-
-    def _publish_step(self) -> None:
-        buffers, outputs = self.buffers, self.buffers.outputs
-        self._launch_per_env(
-            publish_step,
-            [buffers.common_step, buffers.reward, buffers.terminated, buffers.truncated],
-            [outputs.reward, outputs.terminated, outputs.truncated],
         )
 
     def _clear_episodes(self) -> None:

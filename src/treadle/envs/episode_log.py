@@ -25,7 +25,7 @@ class EpisodeLog:
     """
 
     sums: wp.array
-    """Sums that :func:`treadle.envs.kernels.log_ended_episodes` adds to, float64."""
+    """Sums that :func:`treadle.envs.funcs.log_episode` adds to, float64."""
 
     def __init__(
         self,

@@ -19,8 +19,6 @@ __all__ = [
     "finish_observations",
     "finish_rewards",
     "finish_terminations",
-    "log_ended_episodes",
-    "publish_step",
     "seed_random_state",
 ]
 
@@ -98,6 +96,9 @@ def finish_terminations(
 
 @wp.kernel
 def finish_rewards(
+    common_step: wp.array[int],
+    episode_length: wp.array[int],
+    steps_taken: wp.array[int],
     reward_terms_out: wp.array2d[float],
     reward_out: wp.array[float],
     episode_sums_out: wp.array2d[float],
@@ -106,8 +107,15 @@ def finish_rewards(
     terminated_out: wp.array[wp.bool],
     truncated_out: wp.array[wp.bool],
     reset_mask_out: wp.array[wp.bool],
+    published_reward_out: wp.array2d[float],
+    published_terminated_out: wp.array2d[wp.bool],
+    published_truncated_out: wp.array2d[wp.bool],
+    log_out: wp.array[wp.float64],
 ):
-    """Add up the terms. An environment that is not finite, or one of whose terms is not, gets no reward and ends."""
+    """Add up the terms, publish the results, and log the episode if it ended.
+
+    An environment that is not finite, or one of whose terms is not, gets no reward and ends.
+    """
     env = wp.tid()
     finish_reward(
         env,
@@ -120,25 +128,18 @@ def finish_rewards(
         truncated_out,
         reset_mask_out,
     )
-
-
-@wp.kernel
-def log_ended_episodes(
-    terminated: wp.array[wp.bool],
-    truncated: wp.array[wp.bool],
-    non_finite: wp.array[wp.bool],
-    episode_length: wp.array[int],
-    steps_taken: wp.array[int],
-    episode_sums: wp.array2d[float],
-    log_out: wp.array[wp.float64],
-):
-    """Add the episodes that ended to the log; its entries are listed in :class:`treadle.envs.episode_log.EpisodeLog`.
-
-    An episode whose length was assigned, so that episodes spread over time, is not a whole one.
-    """
-    env = wp.tid()
-    if terminated[env] or truncated[env]:
-        log_episode(env, truncated, non_finite, episode_length, steps_taken, episode_sums, log_out)
+    publish_flags(
+        env,
+        common_step,
+        reward_out,
+        terminated_out,
+        truncated_out,
+        published_reward_out,
+        published_terminated_out,
+        published_truncated_out,
+    )
+    if reset_mask_out[env]:
+        log_episode(env, truncated_out, non_finite_out, episode_length, steps_taken, episode_sums_out, log_out)
 
 
 @wp.kernel
@@ -168,18 +169,3 @@ def finish_observations(
     finish_observation(env, observation_inout, bad_observation_out)
     if phase[env] == 2:
         publish_observation(env, common_step, observation_inout, published_out)
-
-
-@wp.kernel
-def publish_step(
-    common_step: wp.array[int],
-    reward: wp.array[float],
-    terminated: wp.array[wp.bool],
-    truncated: wp.array[wp.bool],
-    reward_out: wp.array2d[float],
-    terminated_out: wp.array2d[wp.bool],
-    truncated_out: wp.array2d[wp.bool],
-):
-    """Publish reward and flags."""
-    env = wp.tid()
-    publish_flags(env, common_step, reward, terminated, truncated, reward_out, terminated_out, truncated_out)

@@ -13,7 +13,7 @@ from treadle.envs.funcs import (
     publish_flags,
     publish_observation,
 )
-from treadle.managers.kernel_builder import FusedKernel, KernelBuilder
+from treadle.managers.kernel_builder import FusedKernel, KernelBuilder, load_kernels
 
 __all__ = ["ManagerKernels"]
 
@@ -60,6 +60,7 @@ class ManagerKernels:
             name: old if (old := self.by_name.get(name)) is not None and old.is_like(kernel) else kernel
             for name, kernel in new.items()
         }
+        load_kernels(self.by_name.values(), env.device)
 
     def _begin_step(self) -> KernelBuilder:
         env, buffers = self._env, self._env.buffers

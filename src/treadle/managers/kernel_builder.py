@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import linecache
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import warp as wp
 
+from treadle.errors import ConfigError
 from treadle.launch import BoundLaunch, LaunchScope
 from treadle.managers.source_text import wrapped
 
-__all__ = ["FusedKernel", "KernelBuilder", "compile_kernel", "type_name"]
+__all__ = ["FusedKernel", "KernelBuilder", "compile_kernel", "load_kernels", "type_name"]
 
 
 _LOCALS = frozenset("wp env i k step x y rng lag draw weight value holds is_terminal is_time_out".split())
@@ -177,6 +179,21 @@ class FusedKernel:
         if self._bound is None:
             self._bound = self._scope.launches.bind(self.kernel, self._num_envs, self._values)
         self._bound()
+
+
+def load_kernels(kernels: Iterable[FusedKernel], device: wp.DeviceLike) -> None:
+    """Compile kernels, several at a time, and load them, so that the first step does not wait for that.
+
+    Raises:
+        ConfigError: Warp refuses a kernel, as it does where a term's function returns another type than it says.
+    """
+    kernels = list(kernels)
+    try:
+        modules = [kernel.kernel.module for kernel in kernels]
+        wp.force_load(device, modules=modules, max_workers=min(len(modules), os.cpu_count() or 1))
+    except Exception as error:
+        names = ", ".join(kernel.name for kernel in kernels)
+        raise ConfigError(f"Warp refuses a generated kernel ({names}): {error}") from error
 
 
 def compile_kernel(name: str, source: str, functions: dict[str, Any]) -> wp.Kernel:
