@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from treadle import mdp
-from treadle.envs import ManagerBasedRLEnvCfg
-from treadle.managers import ActionTermCfg, EventTermCfg, ObservationGroupCfg, RewardTermCfg, TerminationTermCfg
+from treadle.managers import ActionTermCfg, ObservationGroupCfg, RewardTermCfg, TerminationTermCfg
 from treadle.physics import MJWarpSolverCfg, SimulationCfg
 from treadle.scene import SceneCfg
 from treadle.sensors import JointWrenchSensorCfg
 from treadle.tasks.humanoid.robot import JOINT_GEARS, humanoid_articulation
 from treadle.tasks.locomotion.manager_cfg import (
     FEET_SENSOR,
+    LocomotionManagerEnvCfg,
     LocomotionNumbers,
-    locomotion_events,
     locomotion_observations,
     locomotion_rewards,
     locomotion_terminations,
@@ -57,13 +56,9 @@ def _scene() -> SceneCfg:
 
 
 @dataclass(kw_only=True)
-class HumanoidEnvCfg(ManagerBasedRLEnvCfg):
+class HumanoidEnvCfg(LocomotionManagerEnvCfg):
     """The humanoid: 87 observations, 21 actions."""
 
-    decimation: int = 2
-    """Physics steps per environment step."""
-    episode_length_s: float = 16.0
-    """Length of an episode [s]."""
     observations: dict[str, ObservationGroupCfg] = field(default_factory=lambda: locomotion_observations(_NUMBERS))
     """Observation groups by name."""
     actions: dict[str, ActionTermCfg] = field(default_factory=_actions)
@@ -74,8 +69,6 @@ class HumanoidEnvCfg(ManagerBasedRLEnvCfg):
         default_factory=lambda: locomotion_terminations(_NUMBERS)
     )
     """Termination terms by name."""
-    events: dict[str, EventTermCfg | None] = field(default_factory=locomotion_events)
-    """Event terms by name."""
     sim: SimulationCfg = field(default_factory=_sim)
     """The simulation."""
     scene: SceneCfg = field(default_factory=_scene)

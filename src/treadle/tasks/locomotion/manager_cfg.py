@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from treadle import mdp
+from treadle.envs import ManagerBasedRLEnvCfg
 from treadle.managers import (
     EventTermCfg,
     ObservationGroupCfg,
@@ -15,7 +16,15 @@ from treadle.managers import (
 )
 from treadle.tasks.locomotion import mdp as locomotion
 
-__all__ = ["FEET_SENSOR", "LocomotionNumbers", "locomotion_events", "locomotion_observations", "locomotion_rewards"]
+__all__ = [
+    "FEET_SENSOR",
+    "LocomotionManagerEnvCfg",
+    "LocomotionNumbers",
+    "locomotion_events",
+    "locomotion_observations",
+    "locomotion_rewards",
+    "locomotion_terminations",
+]
 
 TARGET = (1000.0, 0.0, 0.0)
 """Target relative to the environment's origin [m]; nobody gets there in an episode."""
@@ -112,3 +121,15 @@ def locomotion_events() -> dict[str, EventTermCfg | None]:
             func=mdp.reset_joints_by_offset, params={"position_range": (-0.2, 0.2), "velocity_range": (-0.1, 0.1)}
         ),
     }
+
+
+@dataclass(kw_only=True)
+class LocomotionManagerEnvCfg(ManagerBasedRLEnvCfg):
+    """A robot runs towards a target that it never reaches, as a set of terms."""
+
+    decimation: int = 2
+    """Physics steps per environment step."""
+    episode_length_s: float = 16.0
+    """Length of an episode [s]."""
+    events: dict[str, EventTermCfg | None] = field(default_factory=locomotion_events)
+    """Event terms by name."""
