@@ -312,7 +312,7 @@ def test_lengths_and_indices_are_whole_numbers_of_the_right_shape():
 def test_a_robot_that_is_not_one_for_the_task_is_refused():
     cfg = ant_cfg()
     cfg.scene.robot.actuators["body"].mode = "position"
-    with pytest.raises(ConfigError, match=r"front_left_leg.*have mode 'position'; allowed: 'effort'"):
+    with pytest.raises(ConfigError, match=r"front_left_leg.*are in mode 'position' or 'velocity'; allowed: 'effort'"):
         treadle.make("Ant-Direct", cfg=cfg, num_envs=1, device="cpu")
 
 

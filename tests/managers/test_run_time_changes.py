@@ -117,3 +117,20 @@ def test_both_frontends_run_alike():
     runs = [run(make_cartpole(frontend=frontend), 40) for frontend in ("warp", "torch")]
     for name in ("observation", "reward"):
         torch.testing.assert_close(runs[0][name], runs[1][name], rtol=1e-5, atol=1e-6)
+
+
+def test_a_reward_that_is_not_finite_is_named_once(caplog):
+    def bad(env):
+        return torch.full((env.num_envs,), float("nan"))
+
+    terms = {"good": RewardTermCfg(func=cart), "bad": RewardTermCfg(func=bad)}
+    env = make_cartpole(frontend="torch", rewards=terms)
+    env.reset()
+    reward, terminated = env.step(ZERO)[1:3]
+    assert (reward == 0.0).all() and terminated.all()
+    for _ in range(2):
+        log = env.pop_episode_log()
+        env.step(ZERO)
+    assert log["Episode_Termination/non_finite"] == 1.0
+    [message] = [record.getMessage() for record in caplog.records if "finite" in record.getMessage()]
+    assert "reward term 'bad' was not finite in 5 environment steps; allowed: finite numbers" in message

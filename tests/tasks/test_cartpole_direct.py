@@ -196,7 +196,7 @@ def test_a_cart_that_takes_no_effort(frontend):
     robot.actuators["cart"].mode = "position"
     scene = task_spec("Cartpole-Direct").load_env_cfg().scene
     scene.robot = robot
-    with pytest.raises(ConfigError, match="slider_to_cart has mode 'position'; allowed: 'effort'"):
+    with pytest.raises(ConfigError, match="slider_to_cart is in mode 'position' or 'velocity'; allowed: 'effort'"):
         make(frontend, num_envs=1, scene=scene)
 
 

@@ -59,6 +59,12 @@ class ArticulationLayout:
     default_joint_vel: tuple[float, ...]
     """Default joint velocities [rad/s or m/s]."""
 
+    @property
+    def effort_controlled(self) -> tuple[bool, ...]:
+        """Whether an action commands each joint's effort."""
+        commanded = zip(self.position_controlled, self.velocity_controlled, strict=True)
+        return tuple(not (position or velocity) for position, velocity in commanded)
+
 
 def spawn_articulation(builder: newton.ModelBuilder, cfg: ArticulationCfg, where: str) -> ArticulationLayout:
     """Add an articulation to the builder of one environment, with its default state and actuators.

@@ -34,26 +34,26 @@ class EpisodeLog:
         device: wp.DeviceLike,
         means: Sequence[str] = (),
     ):
-        self._reward_terms = tuple(reward_terms)
+        self.reward_terms = tuple(reward_terms)
         self._means = tuple(means)
         self._episode_length_s = episode_length_s
-        self.sums = wp.zeros(_HEAD + len(self._reward_terms) + len(self._means), dtype=wp.float64, device=device)
+        self.sums = wp.zeros(_HEAD + len(self.reward_terms) + len(self._means), dtype=wp.float64, device=device)
 
     @property
     def first_mean(self) -> int:
         """Index of the first further mean in :attr:`sums`."""
-        return _HEAD + len(self._reward_terms)
+        return _HEAD + len(self.reward_terms)
 
     def pop(self) -> dict[str, float]:
         """Return the means over the episodes that ended since the last call, empty where none did. Synchronizes."""
         episodes, time_outs, non_finite, steps, whole, whole_time_outs, *rest = self.sums.numpy().tolist()
         self.sums.zero_()
-        terms, means = rest[: len(self._reward_terms)], rest[len(self._reward_terms) :]
+        terms, means = rest[: len(self.reward_terms)], rest[len(self.reward_terms) :]
         if not episodes:
             return {}
         log = {
             f"Episode_Reward/{name}": total / episodes / self._episode_length_s
-            for name, total in zip(self._reward_terms, terms, strict=True)
+            for name, total in zip(self.reward_terms, terms, strict=True)
         }
         log["Episode_Termination/time_out"] = time_outs / episodes
         log["Episode_Termination/terminated"] = (episodes - time_outs) / episodes

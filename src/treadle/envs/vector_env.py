@@ -81,6 +81,7 @@ class VectorEnv:
         """Steps since the start."""
         self._overflow_logged = 0
         self._overflow_warned = False
+        self._warned_terms: set[str] = set()
         self._is_reset = self._is_closed = False
         self.seed(cfg.seed)
 
@@ -277,9 +278,11 @@ class VectorEnv:
 
         Synchronizes with the device. ``Physics/overflow_steps`` counts the solver steps in which an environment
         overflowed a buffer of the solver; it is there whenever there were any, and the first time there is a warning.
+        There is one as well the first time that a reward term was not finite.
         """
         with torch_stream(self.device):
             log = self.episode_log.pop()
+            self._warn_of_terms(self.buffers.non_finite_terms.numpy().tolist())
             overflowed = int(self.physics.overflow_steps.numpy().sum())
         if log or overflowed > self._overflow_logged:
             log["Physics/overflow_steps"] = float(overflowed - self._overflow_logged)
@@ -288,6 +291,19 @@ class VectorEnv:
             self._overflow_warned = True
         self._overflow_logged = overflowed
         return log
+
+    def _warn_of_terms(self, counts: list[int]) -> None:
+        """Warn, once for each, of reward terms that were not finite."""
+        for name, count in zip(self.episode_log.reward_terms, counts, strict=False):
+            if count and name not in self._warned_terms:
+                self._warned_terms.add(name)
+                _logger.warning(
+                    "%s: reward term %r was not finite in %d environment steps; allowed: finite numbers. These "
+                    "environments got no reward in that step, and were reset",
+                    type(self).__name__,
+                    name,
+                    count,
+                )
 
     def explain(self, steps: int = 0) -> PipelineTable:
         """Return a table of the stages of a step: how they run, and what they cost; see :meth:`Pipeline.explain`.

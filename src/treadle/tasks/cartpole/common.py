@@ -26,8 +26,8 @@ def find_joints(robot: Articulation, cfg: CartpoleDirectEnvCfg) -> tuple[int, in
     if problems:
         raise ConfigError.from_problems(problems)
     cart, pole = robot.joint_names.index(cfg.cart_joint), robot.joint_names.index(cfg.pole_joint)
-    if robot.layout.position_controlled[cart]:
+    if not robot.layout.effort_controlled[cart]:
         raise ConfigError(
-            f"scene.robot.actuators: {cfg.cart_joint} has mode 'position'; allowed: 'effort', which the task commands"
+            f"scene.robot.actuators: {cfg.cart_joint} is in mode 'position' or 'velocity'; allowed: 'effort'"
         )
     return cart, pole

@@ -61,9 +61,9 @@ def _check_robot(robot: Articulation) -> None:
     """Raise unless efforts move the joints, and their positions can be observed as shares of their limits."""
     layout = robot.layout
     problems = []
-    if held := [n for n, held in zip(robot.joint_names, layout.position_controlled, strict=True) if held]:
+    if held := [n for n, free in zip(robot.joint_names, layout.effort_controlled, strict=True) if not free]:
         problems.append(
-            f"scene.robot.actuators: {', '.join(held)} have mode 'position'; allowed: 'effort', which the task commands"
+            f"scene.robot.actuators: {', '.join(held)} are in mode 'position' or 'velocity'; allowed: 'effort'"
         )
     if free := [n for n, (low, up) in zip(robot.joint_names, layout.position_limits, strict=True) if up - low > 1e6]:
         problems.append(f"scene.robot: {', '.join(free)} have no position limits; allowed: joints with limits")
