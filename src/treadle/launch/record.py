@@ -33,6 +33,8 @@ class LaunchCall(NamedTuple):
     adj_inputs: Sequence[Any] = ()
     adj_outputs: Sequence[Any] = ()
     record_tape: bool = True
+    num_inputs: int = 0
+    """How many of ``args`` are inputs; the others are outputs."""
 
     def issue(self, device: wp.Device, *, record_cmd: bool = False) -> wp.Launch | None:
         """Launch through ``wp.launch``, or record there. A recorded launch has no stream: it belongs to one call."""
@@ -77,6 +79,7 @@ class LaunchRecord:
         "known",
         "max_blocks",
         "module",
+        "num_inputs",
         "objects",
         "same",
         "signatures",
@@ -91,6 +94,7 @@ class LaunchRecord:
         self.stats = stats
         self.dim = call.dim
         self.args = list(call.args)
+        self.num_inputs = call.num_inputs
         self.block_dim = call.block_dim
         self.max_blocks = call.max_blocks
         self.command: Any = call.issue(device, record_cmd=True)
@@ -158,6 +162,12 @@ class LaunchRecord:
         self.stats.dynamic += dynamic
         return patched or dynamic
 
+    def split(self, num_inputs: int) -> None:
+        """Expect so many of the arguments as inputs, and the others as outputs."""
+        if num_inputs != self.num_inputs:
+            self.num_inputs = num_inputs
+            self._note_objects()
+
     def set_dim(self, dim: Dim) -> bool:
         """Set the number of threads; return whether it is another one."""
         changed = extents(dim) != extents(self.dim)
@@ -179,6 +189,7 @@ class LaunchRecord:
         """Remember the signatures of the arguments and what the threads cover, for :meth:`verify`."""
         self.covered = covered_arrays(self.args, self.dim)
         self.signatures = [ArgumentSignature.of(*pair) for pair in zip(self.args, self.declared, strict=True)]
+        self.same = never_same
 
     def verify(self, owner: str, args: Sequence[Any] | None = None, dim: Dim | None = None) -> None:
         """Compare everything about the arguments with what was recorded.
@@ -215,7 +226,8 @@ class LaunchRecord:
             self.volatile[index] = ArgumentSignature.of(value, self.declared[index])
 
     def _note_objects(self) -> None:
-        self.same = never_same if self.volatile else same_arguments(len(self.args), tuple(self.known))
+        looks = bool(self.volatile) or self.signatures is not None
+        self.same = never_same if looks else same_arguments(self.num_inputs, len(self.args), tuple(self.known))
         self.objects = (*self.args, *self.known.values())
 
     def _reads_in_place(self, index: int, value: Any) -> bool:

@@ -36,10 +36,10 @@ def read_cached_call(
     dim: Any,
     inputs: Any = (),
     outputs: Any = (),
-    *,
     site: Hashable = None,
     stream: Any = None,
     block_dim: int | None = None,
+    max_blocks: int = 0,
     dynamic: tuple[str, ...] = (),
     **options: Any,
 ) -> dict[str, Any]:
@@ -50,6 +50,6 @@ def read_cached_call(
 
 def read_bound_call(bound: BoundLaunch, *, stream: Any = None) -> dict[str, Any]:
     """Name what a bound launch is about to launch, in the same way."""
-    held = bound._call
-    call = read_call(held.kernel, held.dim, held.args, device=bound._cache.device, stream=stream)
+    held = bound.call
+    call = read_call(held.kernel, held.dim, held.args, device=bound.device, stream=stream)
     return call | {"block_dim": held.block_dim, "dynamic": held.dynamic, "find_stats": lambda: bound._stats}

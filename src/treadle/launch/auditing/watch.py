@@ -203,9 +203,9 @@ class LaunchWatch:
             call = read_cached_call(*args, **kwargs)
         except (TypeError, AttributeError):
             return original(*args, **kwargs)  # Python says what is wrong with it
-        given = {name: value for name, value in kwargs.items() if name not in ("inputs", "outputs")}
-        given |= {"inputs": call["inputs"], "outputs": call["outputs"]}
-        return self._run_cached(started, call, lambda: original(*args[:3], **given))
+        given = {name: value for name, value in kwargs.items() if name not in ("kernel", "dim", "inputs", "outputs")}
+        what = (args[0], call["kernel"], call["dim"], call["inputs"], call["outputs"], *args[5:])
+        return self._run_cached(started, call, lambda: original(*what, **given))
 
     def _around_bound(self, original: _Original, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._passes():
