@@ -6,6 +6,7 @@ import pytest
 import warp as wp
 
 from treadle.launch import AllocationError, LaunchScope, Stage
+from treadle.launch.allocations import noting_allocations
 
 from . import support
 from .support import N, zeros
@@ -36,6 +37,33 @@ def test_debug_raises_with_what_was_allocated(device):
         lazy.pipeline.run()
     assert lazy.out.numpy()[0] == 4.0
     assert lazy.pipeline.graph_count == 1
+
+
+def test_what_is_freed_again_is_counted(device):
+    wp.zeros(7, dtype=float, device=device)
+    with noting_allocations() as nothing:
+        pass
+    with noting_allocations() as found:
+        for _ in range(3):
+            wp.zeros(7, dtype=float, device=device)
+        kept = wp.zeros(5, dtype=float, device=device)
+    assert nothing == []
+    assert kept.shape == (5,) and len(found) == 2
+    assert found[0].startswith(f"20 B : {device} : array[float32, 5] : test_allocations.py:")
+    assert found[1] == f"3 on {device}, freed again inside"
+
+
+def test_debug_raises_for_a_temporary(device):
+    scope, out = support.scope(device, "debug", "graph"), zeros(device)
+
+    def stage():
+        wp.copy(out, wp.clone(out))  # on CUDA the memory is free again before the capture ends
+        scope.launches.launch(support.count, 1, [], [out])
+
+    scope.graphs.run("stage", stage, may_allocate=False)
+    with pytest.raises(AllocationError, match=rf"'stage' allocates while it is captured: .*{device}"):
+        scope.graphs.run("stage", stage, may_allocate=False)
+    assert out.numpy()[0] == 1.0
 
 
 @pytest.mark.parametrize(("contract", "may_allocate"), [("debug", True), ("checked", False), ("trusted", False)])
