@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import warp as wp
 
 from treadle.launch import LaunchCache, LaunchScope
 
 N = 8
+
+needs_cpu_kernels = pytest.mark.skipif(not wp.is_cpu_available(), reason="this Warp can't compile kernels for the CPU")
 
 
 @wp.struct

@@ -102,6 +102,7 @@ def test_a_stream_that_waits_for_the_captured_one_is_part_of_the_graph():
 
 
 @pytest.mark.gpu
+@support.needs_cpu_kernels
 @pytest.mark.parametrize("captured", ["cpu", "cuda:0"])
 def test_a_launch_on_another_device_keeps_a_stage_out_of_graphs(captured):
     if not wp.is_cuda_available():

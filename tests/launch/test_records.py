@@ -421,6 +421,7 @@ def test_two_caches_of_one_device(device):
 
 
 @pytest.mark.gpu
+@support.needs_cpu_kernels
 def test_two_devices():
     caches = [support.cache(wp.get_device(name)) for name in ("cpu", "cuda:0")]
     outs = [zeros(cache.device) for cache in caches]
