@@ -115,9 +115,9 @@ class ManagerBasedRLEnv(VectorEnv):
             *self.action_manager.stages(),
             Stage("physics", self._simulate, TORCH_CODE if self.action_manager.torch_apply_terms else True),
             Stage("derived state", self._update_derived_state),
-            *self.termination_manager.stages(),
+            *self._term_stages(self.termination_manager),
             self._kernel_stage("terminations"),
-            *self.reward_manager.stages(),
+            *self._term_stages(self.reward_manager),
             self._kernel_stage("rewards"),
             *self._reset_stages(),
             *self._observation_stages(),
@@ -144,11 +144,16 @@ class ManagerBasedRLEnv(VectorEnv):
         """Return the steps that compute the observations, in order."""
         stages = []
         for name, group in self.observation_manager.groups.items():
-            stages += [*group.stages(), self._kernel_stage(f"observations {name}")]
+            stages += [*self._term_stages(group), self._kernel_stage(f"observations {name}")]
         return stages
 
     def _apply_model_changes(self) -> None:
         self.physics.apply_properties(self.event_manager.model_changes(*_DURING_STEPS))
+
+    def _term_stages(self, manager: Any) -> list[Stage]:
+        """Return the stages of the terms that are computed before the manager's kernel: in torch, with more threads."""
+        threaded = [self._kernel_stage(f"{manager.kind}.{name}") for name in manager.threaded_terms]
+        return [*manager.stages(), *threaded]
 
     def _kernel_stage(self, name: str) -> Stage:
         return Stage(name, lambda: self.kernels.launch(name))

@@ -56,11 +56,25 @@ class ManagerKernels:
                 new[f"reset {index}"] = self._reset(index, names).build(env.event_manager.scope, env.num_envs)
         for name, group in env.observation_manager.groups.items():
             new[f"observations {name}"] = self._observations(name, group).build(group.scope, env.num_envs)
+        for manager in self._with_threads():
+            for term in manager.threaded_terms:
+                new[f"{manager.kind}.{term}"] = self._threaded(manager, term).build(manager.scope, env.num_envs)
         self.by_name = {
             name: old if (old := self.by_name.get(name)) is not None and old.is_like(kernel) else kernel
             for name, kernel in new.items()
         }
         load_kernels(self.by_name.values(), env.device)
+
+    def _with_threads(self) -> list[Any]:
+        """Return the managers whose terms may have kernels of their own."""
+        env = self._env
+        return [env.termination_manager, env.reward_manager, *env.observation_manager.groups.values()]
+
+    def _threaded(self, manager: Any, term: str) -> KernelBuilder:
+        threads = manager.terms[term].threads
+        b = KernelBuilder(f"{manager.variable}_{term}", f"Compute the term {term!r} with {threads} threads.", threads)
+        manager.write_thread(b, term)
+        return b
 
     def _begin_step(self) -> KernelBuilder:
         env, buffers = self._env, self._env.buffers

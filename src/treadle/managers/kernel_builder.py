@@ -17,21 +17,23 @@ from treadle.managers.source_text import wrapped
 __all__ = ["FusedKernel", "KernelBuilder", "compile_kernel", "load_kernels", "type_name"]
 
 
-_LOCALS = frozenset("wp env i k step x y rng lag draw weight value holds is_terminal is_time_out".split())
+_LOCALS = frozenset("wp env thread i k step x y rng lag draw weight value holds is_terminal is_time_out".split())
 """Names that generated lines use for themselves."""
 _DECORATOR = '@wp.kernel(module="unique", enable_backward=False)'
 
 
 class KernelBuilder:
-    """Collects the arguments and the lines of a kernel with one thread per environment.
+    """Collects the arguments and the lines of a kernel with one thread per environment, or several.
 
     Args:
         name: Name of the kernel.
         doc: First line of its docstring.
+        threads: Threads per environment, whose number is ``thread``; 0 for a single one without a number.
     """
 
-    def __init__(self, name: str, doc: str):
+    def __init__(self, name: str, doc: str, threads: int = 0):
         self.name = name
+        self._threads = threads
         self._doc = doc
         self._values: dict[str, Any] = {}
         self._late: dict[str, Callable[[], Any]] = {}
@@ -111,12 +113,15 @@ class KernelBuilder:
         arguments = "".join(f"    {name}: {annotation},\n" for name, annotation in self._annotations.items())
         lines = ["", *self._lines] if self._lines and self._lines[0].lstrip().startswith("#") else self._lines
         body = "\n".join(text for line in lines for text in wrapped(line))
-        return f'{_DECORATOR}\ndef {self.name}(\n{arguments}):\n    """{self._doc}"""\n    env = wp.tid()\n{body}\n'
+        index = "env, thread" if self._threads else "env"
+        head = f'{_DECORATOR}\ndef {self.name}(\n{arguments}):\n    """{self._doc}"""'
+        return f"{head}\n    {index} = wp.tid()\n{body}\n"
 
     def build(self, scope: LaunchScope, num_envs: int) -> FusedKernel:
         """Return the kernel, which is compiled and bound when it is first launched."""
         values = [self._late[name]() if name in self._late else self._values[name] for name in self._annotations]
-        return FusedKernel(self.name, self.source(), self._functions, values, scope, num_envs)
+        dim = (num_envs, self._threads) if self._threads else num_envs
+        return FusedKernel(self.name, self.source(), self._functions, values, scope, dim)
 
     def _free_name(self, name: str) -> str:
         base, number = name, 1
@@ -137,7 +142,7 @@ class KernelBuilder:
 
 
 class FusedKernel:
-    """A generated kernel with its arguments, launched with one thread per environment.
+    """A generated kernel with its arguments.
 
     Args:
         name: Name of the kernel.
@@ -145,11 +150,17 @@ class FusedKernel:
         functions: Warp functions and structs that the text names.
         values: Its arguments.
         scope: Owner of the launch.
-        num_envs: Number of threads.
+        dim: Number of threads: environments, or environments times threads of each.
     """
 
     def __init__(
-        self, name: str, source: str, functions: dict[str, Any], values: list[Any], scope: LaunchScope, num_envs: int
+        self,
+        name: str,
+        source: str,
+        functions: dict[str, Any],
+        values: list[Any],
+        scope: LaunchScope,
+        dim: int | tuple[int, int],
     ):
         self.name = name
         self.source = source
@@ -157,7 +168,7 @@ class FusedKernel:
         self._kernel: wp.Kernel | None = None
         self._values = values
         self._scope = scope
-        self._num_envs = num_envs
+        self._dim = dim
         self._bound: BoundLaunch | None = None
 
     @property
@@ -177,7 +188,7 @@ class FusedKernel:
     def launch(self) -> None:
         """Launch the kernel."""
         if self._bound is None:
-            self._bound = self._scope.launches.bind(self.kernel, self._num_envs, self._values)
+            self._bound = self._scope.launches.bind(self.kernel, self._dim, self._values)
         self._bound()
 
 

@@ -16,9 +16,9 @@ from treadle.managers.cfg import TermCfg
 from treadle.managers.kernel_builder import KernelBuilder
 from treadle.managers.params import DeviceParams
 from treadle.managers.term import Term, as_cfg
-from treadle.managers.twins import path_of
+from treadle.managers.twins import path_of, return_type_of
 
-__all__ = ["TORCH_CODE", "Manager", "TorchColumns", "iterate_terms"]
+__all__ = ["TORCH_CODE", "Manager", "TermColumns", "iterate_terms"]
 
 C = TypeVar("C", bound=TermCfg)
 
@@ -48,7 +48,7 @@ class Manager(Generic[C]):
         self.variable = getattr(self, "variable", self.kind)
         self.scope = env.scope.child(self.kind)
         self.params = DeviceParams(f"{self.variable}_params", env.device)
-        self.torch_columns: TorchColumns | None = None
+        self.columns: TermColumns | None = None
         self._cfg: dict[str, C] = {name: as_cfg(term) for name, term in iterate_terms(cfg)}
 
     def make(self) -> None:
@@ -68,7 +68,7 @@ class Manager(Generic[C]):
             raise errors[0]
         if errors:
             raise ConfigError.from_problems(str(error) for error in errors)
-        self._make_columns({name: 1 for name, term in self.terms.items() if not term.uses_warp})
+        self._make_columns({name: term.threads or 1 for name, term in self.terms.items() if term.reads_columns})
 
     @property
     def active_terms(self) -> list[str]:
@@ -146,7 +146,7 @@ class Manager(Generic[C]):
         return False
 
     def _compute_torch(self) -> None:
-        """Compute the terms that are computed in torch, into :attr:`torch_columns`."""
+        """Compute the terms that are computed in torch, into :attr:`columns`."""
         raise NotImplementedError
 
     def _find(self, terms: Mapping[str, Any], name: str) -> Any:
@@ -155,15 +155,32 @@ class Manager(Generic[C]):
         return terms[name]
 
     def _make_columns(self, widths: Mapping[str, int]) -> None:
-        """Make the buffer into which the terms that are computed in torch write, with so many columns each."""
+        """Make the buffer of the terms that are computed elsewhere, with so many columns each."""
         if widths:
-            self.torch_columns = TorchColumns(widths, self.env.num_envs, self.env.device)
+            self.columns = TermColumns(widths, self.env.num_envs, self.env.device)
 
-    def _torch_column(self, builder: KernelBuilder, name: str, offset: str = "") -> str:
-        """Return the text that reads the column of a term that is computed in torch."""
-        assert self.torch_columns is not None
-        column = self.torch_columns.first[name]
-        return f"{builder.argument(f'torch_{self.variable}', self.torch_columns.array)}[env, {column}{offset}]"
+    def _column(self, builder: KernelBuilder, name: str, offset: str = "") -> str:
+        """Return the text of a column of a term that is computed elsewhere."""
+        assert self.columns is not None
+        array = builder.argument(f"{self.variable}_columns", self.columns.array)
+        return f"{array}[env, {self.columns.first[name]}{offset}]"
+
+    @property
+    def threaded_terms(self) -> list[str]:
+        """Names of the terms that have a kernel of their own."""
+        return [name for name, term in self.terms.items() if term.threads]
+
+    def write_thread(self, builder: KernelBuilder, name: str) -> None:
+        """Write what one thread of such a term does."""
+        call = self.terms[name].call
+        assert call is not None
+        text, kind = call.expression(builder, thread="thread"), return_type_of(call.twin.func)
+        if kind not in (float, bool):
+            raise ConfigError(
+                f"{self.terms[name].where}: a thread of the Warp form returns {kind}; allowed: float, bool"
+            )
+        value = f"wp.where({text}, 1.0, 0.0)" if kind is bool else text
+        builder.line(f"{self._column(builder, name, ' + thread')} = {value}")
 
 
 def check_twin(term: Term, env: Any) -> None:
@@ -174,8 +191,8 @@ def check_twin(term: Term, env: Any) -> None:
         raise MissingTwinsError.from_problems([f"{term.where}: {path_of(term.cfg.func)} has no Warp form"])
 
 
-class TorchColumns:
-    """A buffer with some columns for each term that is computed in torch.
+class TermColumns:
+    """A buffer with some columns for each term that torch or a kernel of its own computes.
 
     Args:
         widths: Number of columns of each term.

@@ -75,7 +75,7 @@ class ObservationGroup(Manager[ObservationTermCfg]):
         """Make the terms from their configurations, and measure how many columns each has."""
         super().make()
         self.widths = {name: self._measure(term) for name, term in self.terms.items()}
-        self._make_columns({name: self.widths[name] for name, term in self.terms.items() if not term.uses_warp})
+        self._make_columns({name: self.widths[name] for name, term in self.terms.items() if term.reads_columns})
         histories = {max(self._steps(name), 1) for name in self.terms}
         interleaved = self.cfg.concatenate_terms and not self.cfg.flatten_history_dim and histories != {1}
         if interleaved and len(histories) > 1:
@@ -129,9 +129,9 @@ class ObservationGroup(Manager[ObservationTermCfg]):
 
     def _write_value(self, builder: KernelBuilder, buffer: str, term: Term, pipeline: ObservationPipeline) -> None:
         first, width = pipeline.newest, pipeline.width
-        if term.call is None:
+        if term.call is None or term.threads:
             with builder.block(f"for i in range({width}):"):
-                builder.line(f"{buffer}[env, {first} + i] = {self._torch_column(builder, term.name, ' + i')}")
+                builder.line(f"{buffer}[env, {first} + i] = {self._column(builder, term.name, ' + i')}")
             return
         kind = return_type_of(term.call.twin.func)
         if kind is None:
@@ -149,6 +149,8 @@ class ObservationGroup(Manager[ObservationTermCfg]):
     def _measure(self, term: Term) -> int:
         """Return the number of columns of a term, that of its torch form where it has one."""
         twin = term.twin
+        if term.threads:
+            return term.threads
         if term.uses_warp and twin is not None:
             kind = return_type_of(twin.func)
             if kind in (float, bool):
@@ -178,8 +180,8 @@ class ObservationGroup(Manager[ObservationTermCfg]):
         return self.pipelines[name].update(replace(new, noise=new.noise if self.cfg.enable_corruption else None))
 
     def _compute_torch(self) -> None:
-        assert self.torch_columns is not None
+        assert self.columns is not None
         for name, term in self.terms.items():
             if not term.uses_warp:
                 width, num_envs = self.widths[name], self.env.num_envs
-                self.torch_columns.write(term, term.torch(), f"a tensor of shape ({num_envs}, {width})")
+                self.columns.write(term, term.torch(), f"a tensor of shape ({num_envs}, {width})")

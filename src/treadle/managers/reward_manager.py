@@ -31,17 +31,24 @@ class RewardManager(Manager[RewardTermCfg]):
         for index, (name, term) in enumerate(self.terms.items()):
             builder.comment(name)
             builder.line(f"weight = {builder.params(self.params)}[{self._weights[name]}]")
-            if term.is_stateful and term.uses_warp:
+            if term.is_stateful and term.uses_warp and not term.threads:
                 builder.line(f"value = {self._value(builder, term)}")
             else:
                 builder.line("value = float(0.0)")
                 with builder.block("if weight != 0.0:"):
-                    builder.line(f"value = {self._value(builder, term)}")
+                    self._write_value(builder, term)
             builder.line(f"{values}[env, {index}] = weight * value * {state}.step_dt")
+
+    def _write_value(self, builder: KernelBuilder, term: Term) -> None:
+        if term.threads:
+            with builder.block(f"for i in range({term.threads}):"):
+                builder.line(f"value = value + {self._column(builder, term.name, ' + i')}")
+        else:
+            builder.line(f"value = {self._value(builder, term)}")
 
     def _value(self, builder: KernelBuilder, term: Term) -> str:
         if term.call is None:
-            return self._torch_column(builder, term.name)
+            return self._column(builder, term.name)
         text = term.call.expression(builder)
         return f"wp.where({text}, 1.0, 0.0)" if return_type_of(term.call.twin.func) is bool else text
 
@@ -56,8 +63,8 @@ class RewardManager(Manager[RewardTermCfg]):
         return False
 
     def _compute_torch(self) -> None:
-        assert self.torch_columns is not None
+        assert self.columns is not None
         allowed = f"a tensor of shape ({self.env.num_envs},)"
         for name, term in self.terms.items():
             if not term.uses_warp and (self._cfg[name].weight != 0.0 or term.is_stateful):
-                self.torch_columns.write(term, term.torch(), allowed)
+                self.columns.write(term, term.torch(), allowed)

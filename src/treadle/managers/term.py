@@ -56,6 +56,19 @@ class Term:
             self.call = WarpCall(self.twin, self.params, env, where, params, name, self.instance)
 
     @property
+    def threads(self) -> int:
+        """Threads per environment of a Warp form with a kernel of its own, 0 for all others."""
+        threads = self.twin.threads if self.uses_warp and self.twin is not None else None
+        if threads is None:
+            return 0
+        return threads if isinstance(threads, int) else int(threads(self.env, self.params))
+
+    @property
+    def reads_columns(self) -> bool:
+        """Whether the manager's kernel reads the values from a buffer, into which torch or another kernel wrote them."""
+        return not self.uses_warp or self.threads > 0
+
+    @property
     def is_stateful(self) -> bool:
         """Whether the term has a state that a reset clears."""
         return self.instance is not None

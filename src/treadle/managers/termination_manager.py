@@ -46,7 +46,12 @@ class TerminationManager(Manager[TerminationTermCfg]):
         builder.line("is_time_out = bool(False)")
         for index, (name, term) in enumerate(self.terms.items()):
             builder.comment(name)
-            builder.line(f"holds = {self._value(builder, term)}")
+            if term.threads:
+                builder.line("holds = bool(False)")
+                with builder.block(f"for i in range({term.threads}):"):
+                    builder.line(f"holds = holds or {self._column(builder, name, ' + i')} != 0.0")
+            else:
+                builder.line(f"holds = {self._value(builder, term)}")
             builder.line(f"{state}.termination_terms[env, {index}] = holds")
             flag = "is_time_out" if self._cfg[name].time_out else "is_terminal"
             builder.line(f"{flag} = {flag} or holds")
@@ -57,7 +62,7 @@ class TerminationManager(Manager[TerminationTermCfg]):
 
     def _value(self, builder: KernelBuilder, term: Term) -> str:
         if term.call is None:
-            return f"{self._torch_column(builder, term.name)} != 0.0"
+            return f"{self._column(builder, term.name)} != 0.0"
         return term.call.expression(builder)
 
     def _make_term(self, name: str, cfg: TerminationTermCfg) -> Term:
@@ -70,8 +75,8 @@ class TerminationManager(Manager[TerminationTermCfg]):
         return old.time_out != new.time_out
 
     def _compute_torch(self) -> None:
-        assert self.torch_columns is not None
+        assert self.columns is not None
         allowed = f"a tensor of shape ({self.env.num_envs},) and type torch.bool"
         for term in self.terms.values():
             if not term.uses_warp:
-                self.torch_columns.write(term, term.torch(), allowed, (torch.bool,))
+                self.columns.write(term, term.torch(), allowed, (torch.bool,))

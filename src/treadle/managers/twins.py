@@ -36,6 +36,8 @@ class WarpTwin:
     """Parameters that ``extra`` reads."""
     width: Callable[..., int] | int | None = None
     """Columns of an observation that has no torch form to measure."""
+    threads: Callable[..., int] | int | None = None
+    """Threads per environment; ``None`` for one, in the kernel of the manager's other terms."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> WarpTwin:
         return self
@@ -55,6 +57,7 @@ def warp_twin(
     extra: Callable[..., Mapping[str, Any]] | None = None,
     consumes: tuple[str, ...] = (),
     width: Callable[..., int] | int | None = None,
+    threads: Callable[..., int] | int | None = None,
 ) -> Callable[[Any], WarpTwin]:
     """Return a decorator that makes a function for one environment the Warp form of a term.
 
@@ -66,6 +69,7 @@ def warp_twin(
     * ``joint_ids`` and ``body_ids`` (``wp.array[int]``) are what ``asset_cfg`` selects, ``<x>_joint_ids`` and
       ``<x>_body_ids`` what ``<x>_cfg`` selects.
     * ``out: wp.array[float]`` is the slice of an observation that the term writes.
+    * ``thread: int`` is the number of the thread, for terms with ``threads``.
     * Attributes of a term that is a class are passed under their names; arrays among them are its buffers.
     * All others are parameters of the term. Numbers with the annotation ``float``, and vectors and matrices, are read
       from device memory, so that they may change at run time; ``int`` and ``bool`` are compiled in.
@@ -78,6 +82,9 @@ def warp_twin(
         extra: Called with the environment and the parameters; returns further arguments by name.
         consumes: Parameters that ``extra`` reads.
         width: Columns of an observation term, where there is no torch form to measure.
+        threads: Threads per environment, or a function of the environment and the parameters that returns them. The
+            term gets a kernel of its own, in which each thread returns a number: a column of an observation, a summand
+            of a reward, or whether a termination holds. They are added up in order, so that results do not vary.
 
     Raises:
         ConfigError: The torch form has a Warp form already, or the function lacks a type annotation.
@@ -95,6 +102,7 @@ def warp_twin(
             extra=extra,
             consumes=consumes,
             width=width,
+            threads=threads,
         )
         previous = _twins.get(path)
         if previous is not None and _place(previous.func) != _place(twin.func):

@@ -18,7 +18,7 @@ from treadle.managers.twins import WarpTwin, arguments_of
 
 __all__ = ["WarpCall", "unused_parameters"]
 
-_GIVEN = ("env", "out")
+_GIVEN = ("env", "out", "thread")
 """Arguments that the generated kernel itself provides."""
 
 
