@@ -5,32 +5,35 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from treadle.bench import provenance
 from treadle.bench.launch import report as views
 from treadle.bench.launch.run import invalid_cells
 from treadle.bench.launch.targets import TARGETS, judge
 from treadle.bench.soak.cfg import SoakCfg
-from treadle.bench.tables import replace_block
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "launch-cpu"
+ON_CUDA = ROOT / "benchmarks" / "results" / "launch-h200"
 PAGE = (ROOT / "docs" / "benchmarks.md").read_text()
 TEACHING = (ROOT / "docs" / "launch.md").read_text()
 
 
-def test_the_tables_of_the_documentation_are_those_of_the_report():
-    report = json.loads((RESULTS / "launch.json").read_text())
-    assert replace_block(PAGE, "launch table", views.docs_block(report)) == PAGE
+@pytest.mark.parametrize("results", [RESULTS, ON_CUDA], ids=["cpu", "cuda"])
+def test_the_tables_of_the_documentation_are_those_of_the_report(results):
+    report = json.loads((results / "launch.json").read_text())
+    assert views.update_page(PAGE, report) == PAGE
     assert views.update_page(TEACHING, report) == TEACHING
     assert report["targets"] == judge(report["groups"])
-    assert (RESULTS / "launch.md").read_text() == views.markdown(report)
-    assert (RESULTS / "launch.svg").exists()
+    assert invalid_cells(report) == []
+    assert (results / "launch.md").read_text() == views.markdown(report)
+    assert (results / "launch.svg").exists()
 
 
 def test_the_report_is_valid_and_says_where_it_comes_from():
     report = json.loads((RESULTS / "launch.json").read_text())
     source = report["provenance"]
-    assert invalid_cells(report) == []
     assert source["config_sha256"] == provenance.config_digest(source["config"])
     assert source["git"]["dirty"] is False
     assert "/" not in source["command"].replace("docs/benchmarks.md", "").replace("benchmarks/results/launch-cpu", "")

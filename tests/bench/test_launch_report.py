@@ -126,6 +126,21 @@ def test_the_targets_are_shown_with_what_was_measured(report):
     assert "1.23 missed" in views.text(report)
 
 
+def test_a_target_that_is_missed_by_little_shows_it(report):
+    report["targets"] = judge([group("arrays-4", checked={"eager_over_host": ratio(2.9968)})])
+    assert "| eager / checked ≥ 3 | arrays-4 | 2.997 missed |" in views.markdown(report)
+
+
+def test_a_page_has_the_blocks_of_its_device(report):
+    page = "<!-- begin launch targets on CUDA -->\n<!-- end launch targets on CUDA -->"
+    with pytest.raises(ValueError, match="launch table"):
+        views.update_page(page, report)
+    report["provenance"]["cuda"] = {"driver": "13.0", "toolkit": "13.4", "arch": 90}
+    report["targets"] = judge([group("arrays-4", bound={"host_over_raw": ratio(1.234)})])
+    page = views.update_page(page, report)
+    assert "driver 13.0" in page and "| bound / raw ≤ 1.10 | arrays-4 | 1.23 missed |" in page
+
+
 def test_a_page_has_the_blocks_that_it_names(report):
     page = "<!-- begin launch summary -->\n<!-- end launch summary -->"
     assert "| kernel | before (`eager`) |" in views.update_page(page, report)

@@ -56,8 +56,8 @@ def _parser() -> _Parser:
     launch.add_argument("--rounds", type=int, metavar="N", help="rounds, each of which times every mode")
     launch.add_argument("--seed", type=int, metavar="N", help="seed of inputs and confidence intervals (default: 0)")
     launch.add_argument("--out", type=Path, metavar="DIR", help="folder of launch.json, launch.md, launch.svg")
-    report = kinds.add_parser("report", help="write table and picture of a launch.json again")
-    report.add_argument("json_file", type=Path, metavar="JSON", help="a launch.json")
+    report = kinds.add_parser("report", help="write again what is made from a launch.json or a soak.json")
+    report.add_argument("json_file", type=Path, metavar="JSON", help="a launch.json or a soak.json")
     report.set_defaults(out=None)
     for command in (launch, report):
         command.add_argument("--no-plot", action="store_true", help="write no launch.svg")
@@ -101,8 +101,15 @@ def _report(args: argparse.Namespace, argv: list[str]) -> int:
         report = json.loads(args.json_file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{args.json_file} can't be read: {error}") from None
-    if not isinstance(report, dict) or report.get("benchmark") != "launch":
-        raise ConfigError(f"{args.json_file} is no report of 'treadle bench launch'")
+    benchmark = report.get("benchmark") if isinstance(report, dict) else None
+    if benchmark == "soak":
+        from treadle.bench.soak import report as soak_views
+
+        _update_docs(report, soak_views, args.update_docs)
+        print(soak_views.text(report))
+        return 0
+    if benchmark != "launch":
+        raise ConfigError(f"{args.json_file} is no report of 'treadle bench launch' or 'treadle bench soak'")
     if not args.no_plot:
         require_matplotlib()
     args.json = False
@@ -118,15 +125,20 @@ def _write_views(report: dict[str, Any], folder: Path, args: argparse.Namespace)
     (folder / "launch.md").write_text(views.markdown(report), encoding="utf-8")
     if not args.no_plot:
         save_plot(report, folder / "launch.svg")
-    if args.update_docs is not None:
-        try:
-            page = args.update_docs.read_text(encoding="utf-8")
-            page = views.update_page(page, report)
-        except (OSError, ValueError) as error:
-            raise ConfigError(f"--update-docs {args.update_docs}: {error}") from None
-        args.update_docs.write_text(page, encoding="utf-8")
+    _update_docs(report, views, args.update_docs)
     print(json.dumps(report, ensure_ascii=False) if args.json else views.text(report))
     _say(f"written to {folder}")
+
+
+def _update_docs(report: dict[str, Any], views: Any, page: Path | None) -> None:
+    """Rewrite the blocks of a page, if one is given, as the views of a benchmark make them."""
+    if page is None:
+        return
+    try:
+        text = views.update_page(page.read_text(encoding="utf-8"), report)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--update-docs {page}: {error}") from None
+    page.write_text(text, encoding="utf-8")
 
 
 def _soak(args: argparse.Namespace, argv: list[str]) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 from treadle.bench.tables import Table, replace_block
 
-__all__ = ["docs_block", "headline", "markdown", "select", "summary_block", "text", "update_page"]
+__all__ = ["docs_block", "headline", "markdown", "select", "summary_block", "targets_block", "text", "update_page"]
 
 _USUAL_LAUNCHES = 10
 _SUMMARY = {"eager": "before", "checked": "replayed", "bound": "bound", "graph": "in a graph"}
@@ -51,6 +51,11 @@ def docs_block(report: dict[str, Any]) -> str:
     return "\n\n".join([*parts, *_marks(parts)])
 
 
+def targets_block(report: dict[str, Any]) -> str:
+    """Return what the documentation shows of a GPU: where the numbers come from, and which targets are met."""
+    return "\n\n".join([_source_line(report), *(table.markdown() for table in _target_tables(report))])
+
+
 def summary_block(report: dict[str, Any]) -> str:
     """Return what the page that teaches the launch layer shows: three ways to launch, in one table."""
     threads, launches = headline(report)
@@ -64,12 +69,14 @@ def summary_block(report: dict[str, Any]) -> str:
 
 
 def update_page(page: str, report: dict[str, Any]) -> str:
-    """Return a page of the documentation with its blocks made anew from a report.
+    """Return a page of the documentation with its blocks made anew from a report: those of the CPU, or of CUDA.
 
     Raises:
         ValueError: The page has none of the blocks.
     """
     blocks = {"launch table": docs_block, "launch summary": summary_block}
+    if report["provenance"]["cuda"] is not None:
+        blocks = {"launch targets on CUDA": targets_block, "launch summary on CUDA": summary_block}
     found = [name for name in blocks if f"<!-- begin {name} -->" in page]
     for name in found or blocks:
         page = replace_block(page, name, blocks[name](report))
@@ -115,11 +122,17 @@ def _target_tables(report: dict[str, Any]) -> list[Table]:
     launches = sorted({entry["launches"] for entry in entries})
     rows: dict[tuple[str, str], dict[int, str]] = {}
     for entry in entries:
-        shown = entry["verdict"] if entry["ratio"] is None else f"{entry['ratio']['median']:.2f} {entry['verdict']}"
+        shown = entry["verdict"] if entry["ratio"] is None else f"{_ratio(entry)} {entry['verdict']}"
         rows.setdefault((entry["target"], entry["kernel"]), {})[entry["launches"]] = shown
     cells = [[*names, *(row.get(count, _DASH) for count in launches)] for names, row in rows.items()]
     header = ["target", "kernel", *(_count(count, "launch", "es") for count in launches)]
     return [Table("Targets, with the fewest threads, by launches per step", header, cells, names=2)]
+
+
+def _ratio(entry: dict[str, Any]) -> str:
+    """Return what was measured with two digits, with three where these are those of the limit."""
+    median, limit = entry["ratio"]["median"], entry["limit"]
+    return f"{median:.2f}" if f"{median:.2f}" != f"{limit:.2f}" else f"{median:.3f}"
 
 
 def _full_tables(report: dict[str, Any]) -> list[Table]:
