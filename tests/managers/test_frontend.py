@@ -11,6 +11,7 @@ from support.cartpole_terms import ROBOT, cart, make_cartpole, policy, ramp, run
 from treadle.assets import ArticulationState
 from treadle.errors import ConfigError, UnknownNameError
 from treadle.managers import (
+    ManagerTermBase,
     ObservationTermCfg,
     RewardTermCfg,
     SceneEntityCfg,
@@ -69,6 +70,49 @@ def test_a_parameter_that_the_twin_does_not_take_is_said():
         MissingTwinsError, match=r"rewards\.cart\.params\['asset_cfg'\]\.joint_names is 'slider_to_cart'"
     ):
         adapt_to_warp(cfg)
+
+
+class decayed(ManagerTermBase):
+    """A class whose Warp form takes neither its parameter nor its reset."""
+
+    def __call__(self, env, std: float = 1.0) -> torch.Tensor:
+        """Return the parameter."""
+        return torch.full((env.num_envs,), std)
+
+    def reset(self, env_mask):
+        """Restart."""
+
+
+class consuming(decayed):
+    """A class that makes its parameter into an attribute."""
+
+    consumes = ("std",)
+
+
+@warp_twin(decayed)
+def _(env: int) -> float:
+    return 1.0
+
+
+def no_reset(env: int):
+    pass
+
+
+@warp_twin(consuming, reset=no_reset)
+def _(env: int) -> float:
+    return 1.0
+
+
+def test_a_class_hides_neither_parameters_nor_its_reset():
+    cfg = task_spec("Cartpole").load_env_cfg()
+    cfg.rewards = {"a": RewardTermCfg(func=decayed, params={"std": 5.0}), "b": RewardTermCfg(func=consuming)}
+    problem = missing_twins(cfg)
+    assert set(problem) == {"rewards.a"}
+    assert "rewards.a.params['std'] is 5.0, which the Warp form does not take" in problem["rewards.a"]
+    assert "rewards.a: decayed has a reset, and its Warp form none" in problem["rewards.a"]
+    with pytest.raises(ConfigError, match=r"rewards\.a\.params\['std'\]"):
+        make_cartpole(rewards=cfg.rewards)
+    make_cartpole(rewards={"b": cfg.rewards["b"]}).close()
 
 
 def test_torch_terms_between_graphs():

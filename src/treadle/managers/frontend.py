@@ -9,7 +9,7 @@ from treadle.errors import ConfigError
 from treadle.managers.cfg import ActionTermCfg, CommandTermCfg, ObservationGroupCfg, TermCfg
 from treadle.managers.term import merged_params
 from treadle.managers.twins import WarpTwin, arguments_of, find_twin, path_of
-from treadle.managers.warp_call import unused_parameters
+from treadle.managers.warp_call import twin_problems
 
 __all__ = ["MissingTwinsError", "adapt_to_warp", "all_terms", "missing_twins"]
 
@@ -72,7 +72,7 @@ def _is_once(term: TermCfg) -> bool:
 def _unused(term: TermCfg, twin: WarpTwin, path: str) -> list[str]:
     wanted = {name for func in twin.functions().values() for name in arguments_of(func)}
     params = merged_params(term, path, _SKIPPED)
-    return unused_parameters(params, wanted, twin, path, is_class=isinstance(term.func, type))
+    return twin_problems(params, wanted, twin, path, term.func)
 
 
 def all_terms(cfg: Any) -> Iterator[tuple[str, TermCfg | ActionTermCfg | CommandTermCfg]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     import torch
@@ -22,6 +22,9 @@ class ManagerTermBase:
         cfg: Configuration of the term. Its ``params`` are complete, resolved, and stay current.
         env: The environment.
     """
+
+    consumes: ClassVar[tuple[str, ...]] = ()
+    """Parameters that the constructor makes into attributes, so that the Warp form need not take them."""
 
     def __init__(self, cfg: TermCfg, env: Any):
         self.cfg = cfg

@@ -14,9 +14,10 @@ from treadle.errors import ConfigError
 from treadle.managers.kernel_builder import KernelBuilder
 from treadle.managers.params import DeviceParams
 from treadle.managers.scene_entity import SceneEntityCfg
+from treadle.managers.term_base import ManagerTermBase
 from treadle.managers.twins import WarpTwin, arguments_of
 
-__all__ = ["WarpCall", "unused_parameters"]
+__all__ = ["WarpCall", "twin_problems"]
 
 _GIVEN = ("env", "out", "thread")
 """Arguments that the generated kernel itself provides."""
@@ -116,7 +117,8 @@ class WarpCall:
                 self._find(name, annotation)
             except ConfigError as error:
                 problems.append(str(error))
-        return problems + unused_parameters(self._params, wanted, self.twin, self._where, self._instance is not None)
+        form = None if self._instance is None else type(self._instance)
+        return problems + twin_problems(self._params, wanted, self.twin, self._where, form)
 
     def _find(self, name: str, annotation: Any) -> None:
         if name in self._extra:
@@ -238,21 +240,25 @@ def _is_struct(annotation: Any) -> bool:
     return hasattr(annotation, "cls") and hasattr(annotation, "vars")
 
 
-def unused_parameters(
-    params: Mapping[str, Any], wanted: Collection[str], twin: WarpTwin, where: str, is_class: bool
+def twin_problems(
+    params: Mapping[str, Any], wanted: Collection[str], twin: WarpTwin, where: str, form: Any = None
 ) -> list[str]:
-    """Return one sentence for each parameter of a term that its Warp form does not take.
+    """Return one sentence for each parameter of a term, and for its reset, that its Warp form does not take.
 
     Args:
         params: Parameters by name.
         wanted: Names of the arguments of the Warp form.
         twin: The Warp form.
         where: Path of the term's configuration.
-        is_class: Whether the term is a class, which may hand parameters over in attributes.
+        form: The torch form. A class may hand parameters over in attributes: those that it ``consumes``.
     """
     problems = []
+    is_class = isinstance(form, type) and issubclass(form, ManagerTermBase)
+    if is_class and form.reset is not ManagerTermBase.reset and twin.reset is None:
+        problems.append(f"{where}: {form.__name__} has a reset, and its Warp form none; allowed: one with reset=")
+    consumed = {*twin.consumes, *(form.consumes if is_class else ())}
     for name, value in params.items():
-        if name in twin.consumes or name in wanted or is_class:
+        if name in consumed or name in wanted:
             continue
         stem = name.removesuffix("_cfg").removesuffix("_name")
         prefix = "" if stem == "asset" else f"{stem}_"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import warp as wp
@@ -143,6 +143,8 @@ class reset_joints_within_limits_range(ManagerTermBase):
     names keeps its state. ``use_default_offset`` adds the default to what is given. ``operation`` is ``"abs"``, or
     ``"scale"``, which multiplies the ends with the limits. Ends beyond the limits are cut. And ``asset_cfg``.
     """
+
+    consumes: ClassVar[tuple[str, ...]] = ("position_range", "velocity_range", "use_default_offset", "operation")
 
     def __init__(self, cfg: Any, env: Any):
         super().__init__(cfg, env)

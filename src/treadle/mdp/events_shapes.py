@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -41,6 +41,7 @@ class _ShapeRandomization(Randomization):
     """Base of the randomizations of all shapes of the selected bodies."""
 
     changes: tuple[ModelChange, ...] = ("shapes",)
+    consumes: ClassVar[tuple[str, ...]] = (*Randomization.consumes, "asset_cfg")
 
     def __init__(self, cfg: Any, env: Any):
         super().__init__(cfg, env)
@@ -63,6 +64,14 @@ class randomize_rigid_body_material(_ShapeRandomization):
     ``restitution_range``, (0, 0) since MuJoCo's contacts do not bounce; ``num_buckets`` different values;
     ``make_consistent``, which has no effect on a single coefficient; and ``asset_cfg``, the bodies.
     """
+
+    consumes: ClassVar[tuple[str, ...]] = (
+        *_ShapeRandomization.consumes,
+        "static_friction_range",
+        "dynamic_friction_range",
+        "restitution_range",
+        "make_consistent",
+    )
 
     def __init__(self, cfg: Any, env: Any):
         super().__init__(cfg, env)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 import warp as wp
@@ -47,6 +47,7 @@ class Randomization(ManagerTermBase):
 
     changes: tuple[ModelChange, ...]
     """Kinds of changes; the environment applies them after the events."""
+    consumes: ClassVar[tuple[str, ...]] = ("operation", "distribution")
 
     def __init__(self, cfg: Any, env: Any):
         super().__init__(cfg, env)
