@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from support.mdp_envs import make_ants
+from support.terms import GivenCommandCfg
 
 from treadle import mdp
 from treadle.errors import ConfigError
@@ -134,3 +135,74 @@ def test_metrics_of_velocities_are_means_over_the_longest_command(envs):
 def test_a_wrong_command_is_refused(cfg, message):
     with pytest.raises(ConfigError, match=message):
         make_ants(commands={"command": cfg})
+
+
+def run_time_change(name: str, **changes):
+    """Return an environment with one command, and the command's configuration with some fields changed."""
+    env = make_ants(commands={name: COMMANDS[name]})
+    env.reset(seed=1)
+    cfg = env.command_manager.get_term_cfg(name)
+    for field, value in changes.items():
+        setattr(cfg, field, value)
+    return env, cfg
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [("pose", {"body_name": "right_back_foot"}), ("pose", {"asset_name": "other"}), ("uniform", {"asset_name": "x"})],
+)
+def test_what_other_terms_may_have_taken_over_does_not_change(name, changes):
+    env, cfg = run_time_change(name, resampling_time_range=(1.0, 2.0), **changes)
+    [(field, value)] = changes.items()
+    with pytest.raises(ConfigError, match=rf"commands\.{name}\.{field} is '{value}'; allowed while the environment"):
+        env.command_manager.set_term_cfg(name, cfg)
+    assert env.command_manager.get_term_cfg(name) == COMMANDS[name]
+    env.step(torch.zeros(4, 4))
+    env.close()
+
+
+def test_a_field_that_a_command_does_not_declare_does_not_change():
+    env = make_ants("torch", commands={"given": GivenCommandCfg()})
+    with pytest.raises(ConfigError, match=r"commands\.given\.size is 4; allowed while the environment runs: 3"):
+        env.command_manager.set_term_cfg("given", GivenCommandCfg(size=4))
+    env.close()
+
+
+def test_another_class_of_configuration_is_refused():
+    env, _ = run_time_change("pose")
+    with pytest.raises(ConfigError, match=r"commands\.pose is a UniformVel.*; allowed now: a UniformPoseCommandCfg"):
+        env.command_manager.set_term_cfg("pose", COMMANDS["uniform"])
+    assert env.command_manager.get_term_cfg("pose") == COMMANDS["pose"]
+    env, cfg = run_time_change("pose", ranges=mdp.VelocityRanges())
+    with pytest.raises(ConfigError, match=r"commands\.pose\.ranges is VelocityRanges\(.*\); allowed: PoseRanges"):
+        env.command_manager.set_term_cfg("pose", cfg)
+    env.close()
+
+
+def test_a_change_whose_kernels_can_not_be_made_leaves_all_as_it_was(monkeypatch):
+    env, cfg = run_time_change("pose", make_quat_unique=False, resampling_time_range=(1.0, 2.0))
+    term, old = env.command_manager.get_term("pose"), env.command_manager.params
+
+    def fail(manager, reason):
+        manager.make()
+        raise ConfigError("no")
+
+    monkeypatch.setattr(env, "rebuild", fail)
+    with pytest.raises(ConfigError, match="no"):
+        env.command_manager.set_term_cfg("pose", cfg)
+    assert env.command_manager.get_term_cfg("pose") == COMMANDS["pose"]
+    assert term.make_quat_unique and env.command_manager.params is old
+    np.testing.assert_allclose(old.array.numpy(), TIMES["resampling_time_range"])
+    env.close()
+
+
+def test_ranges_that_are_set_are_checked_and_kept():
+    env, _ = run_time_change("uniform")
+    term = env.command_manager.get_term("uniform")
+    with pytest.raises(ConfigError, match=r"ranges\.lin_vel_x is .* the lower first"):
+        term.set_ranges(mdp.VelocityRanges(lin_vel_x=(2.0, 1.0)))
+    term.set_ranges(mdp.VelocityRanges(lin_vel_x=(2.0, 3.0)))
+    assert env.command_manager.get_term_cfg("uniform").ranges.lin_vel_x == (2.0, 3.0)
+    env.command_manager.set_term_cfg("uniform", COMMANDS["uniform"])
+    np.testing.assert_array_equal(term.ranges.numpy()[0], [-1.0, 1.0])
+    env.close()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -47,6 +48,11 @@ class CommandTerm:
         metrics: Names of the metrics.
     """
 
+    device_fields: ClassVar[tuple[str, ...]] = ("resampling_time_range",)
+    """Fields of the configuration that may change while the environment runs, and that lie in device memory."""
+    compiled_fields: ClassVar[tuple[str, ...]] = ()
+    """Fields that may change while the environment runs, and that are compiled in. All others are refused."""
+
     def __init__(self, cfg: CommandTermCfg, env: Any, size: int, metrics: tuple[str, ...] = ()):
         self.cfg = cfg
         self.env = env
@@ -66,15 +72,9 @@ class CommandTerm:
         """The command, float, shape (num_envs, size)."""
         return self.torch.command_buffer
 
-    def update(self, cfg: Any) -> bool:
-        """Take another configuration while the environment runs.
-
-        Returns:
-            Whether something changed that is compiled in, which by default is all but the resampling times.
-        """
-        old, self.cfg = copy.deepcopy(self.cfg), cfg
-        old.resampling_time_range = cfg.resampling_time_range
-        return bool(old != cfg)
+    def update(self, cfg: Any) -> None:
+        """Take another configuration, of which :attr:`device_fields` and :attr:`compiled_fields` may differ."""
+        self.cfg = cfg
 
     def _resample_command(self, env_mask: torch.Tensor) -> None:
         """Draw the command anew in the masked environments, bool, shape (num_envs,)."""
@@ -103,12 +103,11 @@ class CommandManager:
     def __init__(self, cfg: Mapping[str, CommandTermCfg | None], env: Any):
         self.env = env
         self.scope = env.scope.child(self.kind)
-        self._cfg = dict(iterate_terms(cfg))
         self.terms: dict[str, CommandTerm] = {}
         problems = []
-        for name, term in self._cfg.items():
+        for name, term in iterate_terms(cfg):
             try:
-                self.terms[name] = term.class_type(term, env)
+                self.terms[name] = term.class_type(copy.deepcopy(term), env)
             except ConfigError as error:
                 problems.append(f"commands.{name}: {error}")
         if problems:
@@ -117,7 +116,7 @@ class CommandManager:
     def make(self) -> None:
         """Find the Warp forms of the terms."""
         self.params = DeviceParams("command_params", self.env.device)
-        self._times = {name: self.params.add(term.resampling_time_range) for name, term in self._cfg.items()}
+        self._times = {name: self.params.add(term.cfg.resampling_time_range) for name, term in self.terms.items()}
         self._calls = {name: call for name, term in self.terms.items() if (call := self._make_call(name, term))}
 
     @property
@@ -150,27 +149,41 @@ class CommandManager:
         Raises:
             UnknownNameError: There is no such term.
         """
-        self.get_term(name)
-        return copy.deepcopy(self._cfg[name])
+        return copy.deepcopy(self.get_term(name).cfg)
 
     def set_term_cfg(self, name: str, cfg: CommandTermCfg) -> None:
         """Change a term while the environment runs. Resampling times and ranges go to device memory.
 
-        What is compiled in makes this manager's kernels anew, once. Equal values change nothing.
+        What is compiled in makes this manager's kernels anew, once. Equal values change nothing. An entity or a body is
+        refused, since other terms of the environment may have taken it over. A change that is refused leaves all as it
+        was.
 
         Raises:
             UnknownNameError: There is no such term.
-            ConfigError: A value is not allowed.
+            ConfigError: A value is not allowed, or may not change while the environment runs.
         """
         term = self.get_term(name)
-        if problems := list(cfg.problems(f"commands.{name}")):
+        where = f"commands.{name}"
+        if type(cfg) is not type(term.cfg):
+            raise ConfigError(f"{where} is a {type(cfg).__name__}; allowed now: a {type(term.cfg).__name__}")
+        if problems := [*cfg.problems(where), *_fixed_problems(term, cfg, where)]:
             raise ConfigError.from_problems(problems)
-        if cfg == self.get_term_cfg(name):
+        if cfg == term.cfg:
             return
-        self._cfg[name] = cfg = copy.deepcopy(cfg)
+        old, cfg = term.cfg, copy.deepcopy(cfg)
+        self._take(name, cfg)
+        if any(getattr(cfg, field) != getattr(old, field) for field in term.compiled_fields):
+            before = dict(vars(self))
+            try:
+                self.env.rebuild(self, f"{where} changed")
+            except ConfigError:
+                vars(self).update(before)
+                self._take(name, old)
+                raise
+
+    def _take(self, name: str, cfg: CommandTermCfg) -> None:
         self.params.set(self._times[name], cfg.resampling_time_range)
-        if term.update(cfg):
-            self.env.rebuild(self, f"commands.{name} changed")
+        self.terms[name].update(cfg)
 
     def get_command(self, name: str) -> torch.Tensor:
         """Return the command of a term, float, shape (num_envs, size).
@@ -246,3 +259,12 @@ class CommandManager:
         term._resample_command(draw)
         views.counter.add_(draw)
         term._update_command()
+
+
+def _fixed_problems(term: CommandTerm, cfg: CommandTermCfg, where: str) -> Iterator[str]:
+    """Yield one sentence for each field that differs and may not change while the environment runs."""
+    free = {*term.device_fields, *term.compiled_fields}
+    for field in dataclasses.fields(cfg):
+        value, current = getattr(cfg, field.name), getattr(term.cfg, field.name)
+        if field.name not in free and value != current:
+            yield f"{where}.{field.name} is {value!r}; allowed while the environment runs: {current!r}"

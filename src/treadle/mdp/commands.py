@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ import warp as wp
 
 from treadle._checks import is_finite
 from treadle.assets.articulation_state import ArticulationState
+from treadle.errors import ConfigError
 from treadle.managers.cfg import CommandTermCfg
 from treadle.managers.command_manager import CommandTerm
 from treadle.managers.env_state import EnvState
@@ -37,8 +38,11 @@ wp.set_module_options({"enable_backward": False})
 _TWO_PI = wp.constant(6.283185307179586)
 
 
-def range_problems(ranges: Any, where: str) -> Iterator[str]:
+def range_problems(ranges: Any, where: str, kind: type[Any]) -> Iterator[str]:
     """Yield one sentence for each field of a dataclass of ranges that is no range; ``None`` is allowed."""
+    if not isinstance(ranges, kind):
+        yield f"{where} is {ranges!r}; allowed: {kind.__name__}"
+        return
     for item in fields(ranges):
         value = getattr(ranges, item.name)
         if value is not None and not (len(value) == 2 and is_finite(*value) and value[0] <= value[1]):
@@ -50,40 +54,71 @@ def rows_of_fields(ranges: Any) -> list[tuple[float, float]]:
     return [getattr(ranges, item.name) or (0.0, 0.0) for item in fields(ranges)]
 
 
-class RangedCommand(CommandTerm):
-    """Base of the commands that are uniform within ranges, which may change while the environment runs."""
+class AssetCommand(CommandTerm):
+    """Base of the commands for an articulation. A subclass calls :meth:`_configure` when its arrays are made."""
 
     def __init__(self, cfg: Any, env: Any, size: int, metrics: tuple[str, ...]):
         super().__init__(cfg, env, size, metrics)
         self.asset = env.scene[cfg.asset_name]
         self.asset_state = self.asset.state
-        self.steps_per_command = wp.zeros(1, dtype=float, device=env.device)
-        self._rows = rows_of_fields(cfg.ranges)
-        self.ranges = wp.array(np.array(self._rows, dtype=np.float32), dtype=float, device=env.device)
-        self._configure(cfg)
 
     def _configure(self, cfg: Any) -> None:
-        """Take over the numbers that are compiled in."""
+        """Take over what may change while the environment runs."""
 
-    def update(self, cfg: Any) -> bool:
+    def update(self, cfg: Any) -> None:
         """Take another configuration while the environment runs; see :class:`CommandTerm`."""
-        self.set_ranges(cfg.ranges)
-        self.cfg: Any = copy.deepcopy(self.cfg)
-        self.cfg.ranges = cfg.ranges
+        super().update(cfg)
         self._configure(cfg)
-        return super().update(cfg)
+
+
+class RangedCommand(AssetCommand):
+    """Base of the commands that are uniform within ranges, which may change while the environment runs."""
+
+    device_fields: ClassVar[tuple[str, ...]] = (*CommandTerm.device_fields, "ranges")
+
+    def __init__(self, cfg: Any, env: Any, size: int, metrics: tuple[str, ...]):
+        super().__init__(cfg, env, size, metrics)
+        self._rows = rows_of_fields(cfg.ranges)
+        self.ranges = wp.zeros((len(self._rows), 2), dtype=float, device=env.device)
+
+    def _configure(self, cfg: Any) -> None:
+        self._rows = rows_of_fields(cfg.ranges)
+        self.ranges.assign(np.array(self._rows, dtype=np.float32))
 
     def set_ranges(self, ranges: Any) -> None:
         """Draw from other ranges from now on. No graph is captured again.
 
         Args:
             ranges: An instance of the class of ``cfg.ranges``.
+
+        Raises:
+            ConfigError: A range is not allowed.
         """
-        self._rows = rows_of_fields(ranges)
-        self.ranges.assign(np.array(self._rows, dtype=np.float32))
+        cfg = replace(self.cfg, ranges=copy.deepcopy(ranges))  # type: ignore[call-arg]
+        if problems := list(cfg.problems("cfg")):
+            raise ConfigError.from_problems(problems)
+        self.update(cfg)
 
     def _draw(self, env_mask: torch.Tensor, rows: Sequence[tuple[float, float]]) -> torch.Tensor:
         return draw_rows(self.env, env_mask, rows)
+
+
+class VelocityCommand(AssetCommand):
+    """Base of the commands of a linear velocity x, y [m/s] and an angular velocity z [rad/s], with their errors."""
+
+    def __init__(self, cfg: Any, env: Any):
+        super().__init__(cfg, env, 3, ("error_vel_xy", "error_vel_yaw"))
+        self.steps_per_command = wp.zeros(1, dtype=float, device=env.device)
+
+    def _configure(self, cfg: Any) -> None:
+        super()._configure(cfg)
+        self.rel_standing_envs = float(cfg.rel_standing_envs)
+        self.steps_per_command.assign(np.array([cfg.resampling_time_range[1] / self.env.step_dt], dtype=np.float32))
+
+    def _update_metrics(self) -> None:
+        data, command, metrics = self.asset.data.torch, self.command, self.torch.metrics
+        metrics[:, 0] += (command[:, :2] - data.root_lin_vel_b[:, :2]).norm(dim=1) / self.torch.steps_per_command
+        metrics[:, 1] += (command[:, 2] - data.root_ang_vel_b[:, 2]).abs() / self.torch.steps_per_command
 
 
 class NullCommand(CommandTerm):
@@ -113,7 +148,7 @@ def _(env: int):
     pass
 
 
-class UniformVelocityCommand(RangedCommand):
+class UniformVelocityCommand(VelocityCommand, RangedCommand):
     """Linear velocity x, y [m/s] and angular velocity z [rad/s] in the frame of the root, uniform within ranges.
 
     Some environments are to stand still. With ``heading_command``, some are to turn to a heading: their angular
@@ -121,18 +156,25 @@ class UniformVelocityCommand(RangedCommand):
     """
 
     cfg: UniformVelocityCommandCfg
+    compiled_fields: ClassVar[tuple[str, ...]] = (
+        "heading_command",
+        "heading_control_stiffness",
+        "rel_heading_envs",
+        "rel_standing_envs",
+    )
 
     def __init__(self, cfg: UniformVelocityCommandCfg, env: Any):
-        super().__init__(cfg, env, 3, ("error_vel_xy", "error_vel_yaw"))
+        super().__init__(cfg, env)
         self.heading_target = wp.zeros(env.num_envs, dtype=float, device=env.device)
         self.is_heading_env = wp.zeros(env.num_envs, dtype=wp.bool, device=env.device)
         self.is_standing_env = wp.zeros(env.num_envs, dtype=wp.bool, device=env.device)
+        self._configure(cfg)
 
     def _configure(self, cfg: UniformVelocityCommandCfg) -> None:
+        super()._configure(cfg)
         self.heading_command = cfg.heading_command
         self.heading_control_stiffness = float(cfg.heading_control_stiffness)
-        self.rel_heading_envs, self.rel_standing_envs = float(cfg.rel_heading_envs), float(cfg.rel_standing_envs)
-        self.steps_per_command.assign(np.array([cfg.resampling_time_range[1] / self.env.step_dt], dtype=np.float32))
+        self.rel_heading_envs = float(cfg.rel_heading_envs)
 
     def _resample_command(self, env_mask: torch.Tensor) -> None:
         views, mask = self.torch, env_mask[:, None]
@@ -153,11 +195,6 @@ class UniformVelocityCommand(RangedCommand):
             turn = (self.heading_control_stiffness * error).clamp(*self._rows[2])
             views.command_buffer[:, 2] = torch.where(views.is_heading_env, turn, views.command_buffer[:, 2])
         views.command_buffer.masked_fill_(views.is_standing_env[:, None], 0.0)
-
-    def _update_metrics(self) -> None:
-        data, command, metrics = self.asset.data.torch, self.command, self.torch.metrics
-        metrics[:, 0] += (command[:, :2] - data.root_lin_vel_b[:, :2]).norm(dim=1) / self.torch.steps_per_command
-        metrics[:, 1] += (command[:, 2] - data.root_ang_vel_b[:, 2]).abs() / self.torch.steps_per_command
 
 
 @dataclass(kw_only=True)
@@ -195,9 +232,9 @@ class UniformVelocityCommandCfg(CommandTermCfg):
     def problems(self, where: str) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed."""
         yield from super().problems(where)
-        yield from range_problems(self.ranges, f"{where}.ranges")
+        yield from range_problems(self.ranges, f"{where}.ranges", VelocityRanges)
         yield from _share_problems(self, where, "rel_standing_envs", "rel_heading_envs")
-        if self.heading_command and self.ranges.heading is None:
+        if self.heading_command and getattr(self.ranges, "heading", ()) is None:
             yield f"{where}.ranges.heading is None; allowed with heading_command: two numbers"
         if not (is_finite(self.heading_control_stiffness) and self.heading_control_stiffness >= 0.0):
             yield f"{where}.heading_control_stiffness is {self.heading_control_stiffness}; allowed: at least 0"
@@ -263,32 +300,25 @@ def _(
             command_buffer[env, i] = 0.0
 
 
-class NormalVelocityCommand(CommandTerm):
+class NormalVelocityCommand(VelocityCommand):
     """Linear velocity x, y [m/s] and angular velocity z [rad/s] in the frame of the root, normally distributed.
 
     Each component has a random sign, and is 0 with some probability.
     """
 
     cfg: NormalVelocityCommandCfg
+    device_fields: ClassVar[tuple[str, ...]] = (*CommandTerm.device_fields, "mean_vel", "std_vel", "zero_prob")
+    compiled_fields: ClassVar[tuple[str, ...]] = ("rel_standing_envs",)
 
     def __init__(self, cfg: NormalVelocityCommandCfg, env: Any):
-        super().__init__(cfg, env, 3, ("error_vel_xy", "error_vel_yaw"))
-        self.asset = env.scene[cfg.asset_name]
-        self.asset_state = self.asset.state
-        self.steps_per_command = wp.zeros(1, dtype=float, device=env.device)
+        super().__init__(cfg, env)
         self.mean_vel, self.std_vel, self.zero_prob = (wp.zeros(3, dtype=float, device=env.device) for _ in range(3))
         self._configure(cfg)
 
     def _configure(self, cfg: NormalVelocityCommandCfg) -> None:
+        super()._configure(cfg)
         for name in ("mean_vel", "std_vel", "zero_prob"):
             getattr(self, name).assign(np.array(getattr(cfg, name), dtype=np.float32))
-        self.rel_standing_envs = float(cfg.rel_standing_envs)
-        self.steps_per_command.assign(np.array([cfg.resampling_time_range[1] / self.env.step_dt], dtype=np.float32))
-
-    def update(self, cfg: Any) -> bool:
-        """Take another configuration while the environment runs; see :class:`CommandTerm`."""
-        self._configure(cfg)
-        return super().update(cfg)
 
     def _resample_command(self, env_mask: torch.Tensor) -> None:
         draws = self.env.rand(12, 0.0, 1.0, mask=env_mask).view(-1, 3, 4)
@@ -299,9 +329,6 @@ class NormalVelocityCommand(CommandTerm):
         stands = self.env.rand(1, 0.0, 1.0, mask=env_mask) <= self.rel_standing_envs
         command = torch.where(stands, 0.0, command)
         self.command.copy_(torch.where(env_mask[:, None], command, self.command))
-
-    def _update_metrics(self) -> None:
-        UniformVelocityCommand._update_metrics(self)  # type: ignore[arg-type]
 
 
 @dataclass(kw_only=True)

@@ -19,7 +19,8 @@ from treadle.managers.twins import warp_twin
 from treadle.mdp import math_torch
 from treadle.mdp.commands import RangedCommand, range_problems
 from treadle.mdp.draws import quat_from_euler, torch_quat_from_euler
-from treadle.mdp.math_funcs import quat_error_magnitude, wrap_to_pi, yaw, yaw_quat
+from treadle.mdp.math_funcs import wrap_to_pi, yaw, yaw_quat
+from treadle.mdp.pose_commands import body_pose_errors, orientation_error, position_error
 
 __all__ = [
     "PlanarPoseRanges",
@@ -39,6 +40,7 @@ class UniformPoseCommand(RangedCommand):
     """Pose of a body in the frame of the root: position [m], then quaternion (x, y, z, w). Uniform within ranges."""
 
     cfg: UniformPoseCommandCfg
+    compiled_fields: ClassVar[tuple[str, ...]] = ("make_quat_unique",)
 
     def __init__(self, cfg: UniformPoseCommandCfg, env: Any):
         super().__init__(cfg, env, 7, ("position_error", "orientation_error"))
@@ -47,8 +49,10 @@ class UniformPoseCommand(RangedCommand):
             matched = ", ".join(self.asset.body_names[body] for body in bodies)
             raise ConfigError(f"body_name {cfg.body_name!r} matches {matched}; allowed: one body")
         self.body = bodies[0]
+        self._configure(cfg)
 
     def _configure(self, cfg: UniformPoseCommandCfg) -> None:
+        super()._configure(cfg)
         self.make_quat_unique = cfg.make_quat_unique
 
     def _resample_command(self, env_mask: torch.Tensor) -> None:
@@ -60,12 +64,9 @@ class UniformPoseCommand(RangedCommand):
         self.command.copy_(torch.where(env_mask[:, None], command, self.command))
 
     def _update_metrics(self) -> None:
-        data, command, metrics = self.asset.data.torch, self.command, self.torch.metrics
-        target = data.root_pos_w + math_torch.quat_rotate(data.root_quat_w, command[:, :3])
-        rotation = math_torch.quat_mul(data.root_quat_w, command[:, 3:])
-        pose = data.body_pose_w[:, self.body]
-        metrics[:, 0] = (pose[:, :3] - target).norm(dim=1)
-        metrics[:, 1] = math_torch.quat_error_magnitude(pose[:, 3:], rotation)
+        position, orientation = body_pose_errors(self.asset.data.torch, self.command, self.body)
+        self.torch.metrics[:, 0] = position
+        self.torch.metrics[:, 1] = orientation
 
 
 @dataclass(kw_only=True)
@@ -103,7 +104,7 @@ class UniformPoseCommandCfg(CommandTermCfg):
     def problems(self, where: str) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed."""
         yield from super().problems(where)
-        yield from range_problems(self.ranges, f"{where}.ranges")
+        yield from range_problems(self.ranges, f"{where}.ranges", PoseRanges)
         if not self.body_name:
             yield f"{where}.body_name is empty; allowed: a regular expression"
 
@@ -133,12 +134,8 @@ def measure_pose(
     env: int, asset_state: ArticulationState, command_buffer: wp.array2d[float], metrics: wp.array2d[float], body: int
 ):
     """Set the errors of the step."""
-    c, root_quat = command_buffer, asset_state.root_quat_w[env]
-    target = asset_state.root_pos_w[env] + wp.quat_rotate(root_quat, wp.vec3(c[env, 0], c[env, 1], c[env, 2]))
-    rotation = root_quat * wp.quat(c[env, 3], c[env, 4], c[env, 5], c[env, 6])
-    pose = asset_state.body_pose_w[env, body]
-    metrics[env, 0] = wp.length(wp.transform_get_translation(pose) - target)
-    metrics[env, 1] = quat_error_magnitude(wp.transform_get_rotation(pose), rotation)
+    metrics[env, 0] = position_error(asset_state, command_buffer, env, body)
+    metrics[env, 1] = orientation_error(asset_state, command_buffer, env, body)
 
 
 @warp_twin(UniformPoseCommand, methods={"resample": resample_pose, "metrics": measure_pose})
@@ -154,14 +151,17 @@ class UniformPose2dCommand(RangedCommand):
     """
 
     cfg: UniformPose2dCommandCfg
+    compiled_fields: ClassVar[tuple[str, ...]] = ("simple_heading",)
 
     def __init__(self, cfg: UniformPose2dCommandCfg, env: Any):
         super().__init__(cfg, env, 4, ("error_pos_2d", "error_heading"))
         self.pos_command_w = wp.zeros(env.num_envs, dtype=wp.vec3, device=env.device)
         self.heading_command_w = wp.zeros(env.num_envs, dtype=float, device=env.device)
         self._origins = torch_view(env.scene.env_origins)
+        self._configure(cfg)
 
     def _configure(self, cfg: UniformPose2dCommandCfg) -> None:
+        super()._configure(cfg)
         self.simple_heading = cfg.simple_heading
 
     def _resample_command(self, env_mask: torch.Tensor) -> None:
@@ -220,7 +220,7 @@ class UniformPose2dCommandCfg(CommandTermCfg):
     def problems(self, where: str) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed."""
         yield from super().problems(where)
-        yield from range_problems(self.ranges, f"{where}.ranges")
+        yield from range_problems(self.ranges, f"{where}.ranges", PlanarPoseRanges)
 
 
 @wp.func

@@ -13,7 +13,6 @@ import warp as wp
 from treadle.assets.articulation_state import ArticulationState
 from treadle.assets.names import match_names
 from treadle.errors import ConfigError
-from treadle.managers.command_manager import CommandState
 from treadle.managers.scene_entity import SceneEntityCfg
 from treadle.mdp import math_torch
 from treadle.mdp.math_funcs import quat_error_magnitude
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from treadle.envs import ManagerBasedRLEnv
 
-__all__ = ["orientation_error", "pose_body", "pose_errors", "position_error"]
+__all__ = ["body_pose_errors", "orientation_error", "pose_body", "pose_errors", "position_error"]
 
 wp.set_module_options({"enable_backward": False})
 
@@ -61,7 +60,17 @@ def pose_errors(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the distance [m] and the angle [rad] of a body to its commanded pose, each of shape (num_envs,)."""
     body = pose_body(env, {"command_name": command_name, "asset_cfg": asset_cfg})["body"]
-    data, command = env.scene[asset_cfg.name].data.torch, env.command_manager.get_command(command_name)
+    return body_pose_errors(env.scene[asset_cfg.name].data.torch, env.command_manager.get_command(command_name), body)
+
+
+def body_pose_errors(data: Any, command: torch.Tensor, body: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the distance [m] and the angle [rad] of a body to a pose in the frame of the root, each (num_envs,).
+
+    Args:
+        data: Torch views of the articulation's data.
+        command: The pose, shape (num_envs, 7).
+        body: Index of the body.
+    """
     target = data.root_pos_w + math_torch.quat_rotate(data.root_quat_w, command[:, :3])
     rotation = math_torch.quat_mul(data.root_quat_w, command[:, 3:])
     pose = data.body_pose_w[:, body]
@@ -69,16 +78,16 @@ def pose_errors(
 
 
 @wp.func
-def position_error(asset: ArticulationState, command: CommandState, env: int, body: int) -> float:
+def position_error(asset: ArticulationState, command: wp.array2d[float], env: int, body: int) -> float:
     """Distance of a body to its commanded position [m]."""
-    wanted = wp.vec3(command.command[env, 0], command.command[env, 1], command.command[env, 2])
+    wanted = wp.vec3(command[env, 0], command[env, 1], command[env, 2])
     target = asset.root_pos_w[env] + wp.quat_rotate(asset.root_quat_w[env], wanted)
     return wp.length(wp.transform_get_translation(asset.body_pose_w[env, body]) - target)
 
 
 @wp.func
-def orientation_error(asset: ArticulationState, command: CommandState, env: int, body: int) -> float:
+def orientation_error(asset: ArticulationState, command: wp.array2d[float], env: int, body: int) -> float:
     """Angle of a body to its commanded orientation [rad]."""
-    wanted = wp.quat(command.command[env, 3], command.command[env, 4], command.command[env, 5], command.command[env, 6])
+    wanted = wp.quat(command[env, 3], command[env, 4], command[env, 5], command[env, 6])
     rotation = wp.transform_get_rotation(asset.body_pose_w[env, body])
     return quat_error_magnitude(rotation, asset.root_quat_w[env] * wanted)

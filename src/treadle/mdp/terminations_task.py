@@ -92,8 +92,8 @@ def pose_command_success(
 
 @warp_twin(pose_command_success, extra=pose_body, consumes=("asset_cfg",))
 def _(env: int, asset: ArticulationState, command: CommandState, body: int, thresholds: wp.vec2) -> bool:
-    position = position_error(asset, command, env, body)
-    return position < thresholds[0] and orientation_error(asset, command, env, body) < thresholds[1]
+    position = position_error(asset, command.command, env, body)
+    return position < thresholds[0] and orientation_error(asset, command.command, env, body) < thresholds[1]
 
 
 def terrain_out_of_bounds(

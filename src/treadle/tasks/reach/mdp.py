@@ -36,7 +36,7 @@ def position_command_error(
 
 @warp_twin(position_command_error, extra=pose_body, consumes=("asset_cfg",))
 def _(env: int, asset: ArticulationState, command: CommandState, body: int) -> float:
-    return position_error(asset, command, env, body)
+    return position_error(asset, command.command, env, body)
 
 
 def position_command_error_tanh(
@@ -55,7 +55,7 @@ def position_command_error_tanh(
 
 @warp_twin(position_command_error_tanh, extra=pose_body, consumes=("asset_cfg",))
 def _(env: int, asset: ArticulationState, command: CommandState, body: int, std: float) -> float:
-    return 1.0 - wp.tanh(position_error(asset, command, env, body) / std)
+    return 1.0 - wp.tanh(position_error(asset, command.command, env, body) / std)
 
 
 def orientation_command_error(
@@ -67,4 +67,4 @@ def orientation_command_error(
 
 @warp_twin(orientation_command_error, extra=pose_body, consumes=("asset_cfg",))
 def _(env: int, asset: ArticulationState, command: CommandState, body: int) -> float:
-    return orientation_error(asset, command, env, body)
+    return orientation_error(asset, command.command, env, body)
