@@ -67,12 +67,12 @@ class EnvBuffers:
         """Observations by group, float, shape (num_envs, size)."""
         self.observation_views: dict[str, torch.Tensor] = {}
         """Torch views of the observations."""
-        self.outputs: StepOutputs
+        self.outputs = StepOutputs(num_envs, {}, device)
         """What a step returns."""
         self.add_observations(num_observations)
 
     def add_observations(self, num_observations: Mapping[str, int]) -> None:
-        """Make the buffers of observation groups.
+        """Make the buffers of observation groups, in place of those that they have.
 
         Args:
             num_observations: Size of each group.
@@ -81,7 +81,16 @@ class EnvBuffers:
         for group, size in num_observations.items():
             self.observations[group] = wp.zeros((num_envs, size), dtype=float, device=device)
             self.observation_views[group] = torch_view(self.observations[group])
-        self.outputs = StepOutputs(num_envs, {g: a.shape[1] for g, a in self.observations.items()}, device)
+            self.outputs.set_group(group, size)
+
+    def set_reward_terms(self, count: int) -> None:
+        """Make the buffers of reward terms, in place of those that there are."""
+        num_envs, device = self.actions.shape[0], self.actions.device
+        self.reward_terms = wp.zeros((num_envs, count), dtype=float, device=device)
+        self.episode_sums = wp.zeros((num_envs, count), dtype=float, device=device)
+        self.non_finite_terms = wp.zeros(max(count, 1), dtype=int, device=device)
+        for name in ("reward_terms", "episode_sums", "non_finite_terms"):
+            vars(self.torch).pop(name, None)
 
 
 class ManagerBuffers(EnvBuffers):

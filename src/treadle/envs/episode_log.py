@@ -40,6 +40,11 @@ class EpisodeLog:
         self.sums = wp.zeros(_HEAD + len(self.reward_terms) + len(self._means), dtype=wp.float64, device=device)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the reward terms and of the further means."""
+        return (*self.reward_terms, *self._means)
+
+    @property
     def first_mean(self) -> int:
         """Index of the first further mean in :attr:`sums`."""
         return _HEAD + len(self.reward_terms)

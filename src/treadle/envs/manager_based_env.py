@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import torch
 import warp as wp
 
+from treadle.assets.articulation_data import torch_view
 from treadle.envs.buffers import ManagerBuffers
 from treadle.envs.episode_log import EpisodeLog
 from treadle.envs.kernels import seed_random_state
@@ -49,6 +52,7 @@ class ManagerBasedRLEnv(VectorEnv):
     buffers: ManagerBuffers
     state_struct: ClassVar[Any] = EnvState
     """Type of :attr:`state`."""
+    _is_resetting = False
 
     def _build(self) -> None:
         cfg = self.cfg
@@ -67,11 +71,7 @@ class ManagerBasedRLEnv(VectorEnv):
         self.state = self._make_state()
         """The environments' state as one argument of a kernel."""
         self._make_terms()
-        self.num_observations = self.observation_manager.group_obs_dim
-        self._add_observations()
-        self.episode_log = EpisodeLog(
-            self.reward_manager.active_terms, self.cfg.episode_length_s, self.device, self._logged_means()
-        )
+        self._follow_sizes()
         self.kernels = ManagerKernels(self)
         """The generated kernels."""
         self.event_manager.run_once("startup")
@@ -183,29 +183,95 @@ class ManagerBasedRLEnv(VectorEnv):
         for manager in self._resettable:
             manager.reset_torch(self.reset_mask)
 
-    def _add_observations(self) -> None:
-        """Make the observation buffers, and arrange the views that a step returns as the groups want them."""
-        self.buffers.add_observations(self.num_observations)
-        for views in self.buffers.outputs.observation_sets:
-            for name, group in self.observation_manager.groups.items():
-                views[name] = group.arrange(views[name])
-
     # -- changes at run time ----------------------------------------------------------------------------------------
 
     def rebuild(self, manager: Any, reason: str) -> None:
         """Make a manager's terms and the kernels that hold them anew, and capture its graphs again.
 
+        Buffers whose sizes change are made anew too: the history of an observation is zero then until the next reset.
+        Where something is not allowed, the environment stays as it is; the manager puts itself back.
+
         Args:
             manager: The manager.
-            reason: Why; kept in the invalidations of its scope.
+            reason: Why; kept in the invalidations of the scopes.
         """
         with self.scope.exclusive(), torch_stream(self.device), torch.inference_mode(False):
-            manager.make()
-            self.kernels.build()
-            manager.scope.invalidate(reason)
+            restore = self._save_buffers()
+            try:
+                manager.make()
+                self._follow_sizes()
+                replaced = self.kernels.build()
+            except Exception:
+                restore()
+                raise
+            for scope in dict.fromkeys((manager.scope, *replaced)):
+                scope.invalidate(reason)
             stages = self._stages()
             if [stage.name for stage in stages] != [stage.name for stage in self.pipeline.stages]:
                 self.pipeline = self.scope.pipeline(stages)
+
+    def _follow_sizes(self) -> None:
+        """Make the buffers that have another size than the managers' terms, and the log where its names differ."""
+        sizes, before = self.observation_manager.group_obs_dim, getattr(self, "num_observations", {})
+        self.buffers.add_observations({name: n for name, n in sizes.items() if before.get(name) != n})
+        self.num_observations = sizes
+        for name, group in self.observation_manager.groups.items():
+            self.buffers.outputs.arrange(name, group.arrange)
+        rewards = self.reward_manager.active_terms
+        if len(rewards) != self.buffers.reward_terms.shape[1]:
+            self.buffers.set_reward_terms(len(rewards))
+        log = EpisodeLog(rewards, self.cfg.episode_length_s, self.device, self._logged_means())
+        if not hasattr(self, "episode_log") or self.episode_log.names != log.names:
+            self.episode_log = log
+
+    def _save_buffers(self) -> Callable[[], None]:
+        """Return a function that puts buffers, sizes and the log back to those of now."""
+        owners = (self.buffers, self.buffers.torch, self.buffers.outputs)
+        before = [
+            (owner, {k: copy.copy(v) if isinstance(v, dict) else v for k, v in vars(owner).items()}) for owner in owners
+        ]
+        sets = [dict(views) for views in self.buffers.outputs.observation_sets]
+        sizes, log = self.num_observations, self.episode_log
+
+        def restore() -> None:
+            for owner, values in before:
+                vars(owner).clear()
+                vars(owner).update(values)
+            self.buffers.outputs.observation_sets = sets
+            self.num_observations, self.episode_log = sizes, log
+
+        return restore
+
+    @contextlib.contextmanager
+    def only_observed(self, instance: Any) -> Iterator[None]:
+        """While :meth:`reset` runs, put the state of a class term in the environments that are not reset back.
+
+        Args:
+            instance: The term, ``None`` for one without a state.
+        """
+        if instance is None or not self._is_resetting:
+            yield
+            return
+        views = [torch_view(value) if isinstance(value, wp.array) else value for value in vars(instance).values()]
+        views = [v for v in views if isinstance(v, torch.Tensor) and v.dim() and v.shape[0] == self.num_envs]
+        before = [view.clone() for view in views]
+        yield
+        for view, saved in zip(views, before, strict=True):
+            mask = self.reset_mask.reshape(-1, *[1] * (view.dim() - 1))
+            view.copy_(torch.where(mask, view, saved))
+
+    def _run_reset(self) -> None:
+        self._is_resetting = True
+        try:
+            super()._run_reset()
+        finally:
+            self._is_resetting = False
+
+    def seed(self, seed: int) -> None:
+        """Seed the environments' random numbers, and those of timers that they share."""
+        super().seed(seed)
+        with self.scope.exclusive(), torch_stream(self.device):
+            self.event_manager.seed(seed)
 
     # -- what a learner reads ---------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from treadle.envs.funcs import (
     publish_flags,
     publish_observation,
 )
+from treadle.launch import LaunchScope
 from treadle.managers.kernel_builder import FusedKernel, KernelBuilder, load_kernels
 
 __all__ = ["ManagerKernels"]
@@ -34,8 +35,12 @@ class ManagerKernels:
         """Launch a kernel."""
         self.by_name[name].launch()
 
-    def build(self) -> None:
-        """Generate all kernels. One whose text and arguments are what they were stays as it is."""
+    def build(self) -> list[LaunchScope]:
+        """Generate all kernels. One whose text and arguments are what they were stays as it is.
+
+        Returns:
+            The owners of those that are not.
+        """
         env = self._env
         new = {
             "begin step": self._begin_step().build(env.action_manager.scope, env.num_envs),
@@ -59,11 +64,15 @@ class ManagerKernels:
         for manager in self._with_threads():
             for term in manager.threaded_terms:
                 new[f"{manager.kind}.{term}"] = self._threaded(manager, term).build(manager.scope, env.num_envs)
-        self.by_name = {
-            name: old if (old := self.by_name.get(name)) is not None and old.is_like(kernel) else kernel
+        before = self.by_name
+        kernels = {
+            name: old if (old := before.get(name)) is not None and old.is_like(kernel) else kernel
             for name, kernel in new.items()
         }
-        load_kernels(self.by_name.values(), env.device)
+        load_kernels(kernels.values(), env.device)
+        self.by_name = kernels
+        replaced = [kernel for name, kernel in before.items() if kernels.get(name) is not kernel]
+        return list(dict.fromkeys(kernel.scope for kernel in replaced))
 
     def _with_threads(self) -> list[Any]:
         """Return the managers whose terms may have kernels of their own."""

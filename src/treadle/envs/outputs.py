@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -29,11 +29,13 @@ class StepOutputs:
     """
 
     def __init__(self, num_envs: int, num_observations: Mapping[str, int], device: wp.DeviceLike):
-        self.observations = {
-            group: wp.zeros((SLOTS, num_envs, size), dtype=float, device=device)
-            for group, size in num_observations.items()
-        }
+        self._num_envs, self._device = num_envs, device
+        self.observations: dict[str, wp.array] = {}
         """Observations by group, float, shape (SLOTS, num_envs, size)."""
+        self.observation_sets: list[dict[str, Any]] = [{} for _ in range(SLOTS)]
+        """Views of the observations of each set."""
+        for group, size in num_observations.items():
+            self.set_group(group, size)
         self.reward = wp.zeros((SLOTS, num_envs), dtype=float, device=device)
         """Rewards, float, shape (SLOTS, num_envs)."""
         self.terminated = wp.zeros((SLOTS, num_envs), dtype=wp.bool, device=device)
@@ -41,12 +43,20 @@ class StepOutputs:
         self.truncated = wp.zeros((SLOTS, num_envs), dtype=wp.bool, device=device)
         """Whether episodes were cut short, bool, shape (SLOTS, num_envs)."""
         views = [torch_view(array) for array in (self.reward, self.terminated, self.truncated)]
-        groups = {group: torch_view(array) for group, array in self.observations.items()}
-        self.observation_sets: list[dict[str, Any]] = [
-            {group: view[slot] for group, view in groups.items()} for slot in range(SLOTS)
-        ]
-        """Views of the observations of each set."""
         self._flag_sets = [tuple(view[slot] for view in views) for slot in range(SLOTS)]
+
+    def set_group(self, group: str, size: int) -> None:
+        """Make the buffers of an observation group, in place of those that it has."""
+        self.observations[group] = wp.zeros((SLOTS, self._num_envs, size), dtype=float, device=self._device)
+        view = torch_view(self.observations[group])
+        for slot, views in enumerate(self.observation_sets):
+            views[group] = view[slot]
+
+    def arrange(self, group: str, arrange: Callable[[torch.Tensor], Any]) -> None:
+        """Set what is returned of a group, from its buffer of shape (num_envs, size)."""
+        view = torch_view(self.observations[group])
+        for slot, views in enumerate(self.observation_sets):
+            views[group] = arrange(view[slot])
 
     def read(self, step: int) -> tuple[dict[str, Any], torch.Tensor, torch.Tensor, torch.Tensor]:
         """Return observations, reward, terminated and truncated of a step, by its number."""

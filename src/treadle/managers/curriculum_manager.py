@@ -25,8 +25,9 @@ class CurriculumManager(Manager[CurriculumTermCfg]):
 
     def make(self) -> None:
         """Make the terms from their configurations."""
+        results = getattr(self, "_results", {})
         super().make()
-        self._results: dict[str, Any] = {}
+        self._results: dict[str, Any] = {name: results[name] for name in self.terms if name in results}
 
     def compute(self, env_mask: torch.Tensor) -> None:
         """Call the terms.
@@ -47,8 +48,9 @@ class CurriculumManager(Manager[CurriculumTermCfg]):
                 entries[f"Curriculum/{name}"] = float(result)
         return entries
 
-    def _make_term(self, name: str, cfg: CurriculumTermCfg) -> Term:
-        term = Term(name, cfg, self.env, f"curriculum.{name}", self.params, skip=("env", "env_mask", "env_ids"))
+    def _make_term(self, name: str, cfg: CurriculumTermCfg, instance: Any = None) -> Term:
+        skip = ("env", "env_mask", "env_ids")
+        term = Term(name, cfg, self.env, f"curriculum.{name}", self.params, skip=skip, instance=instance)
         term.uses_warp = False
         return term
 

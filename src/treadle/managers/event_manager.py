@@ -19,6 +19,13 @@ from treadle.managers.term import Term
 __all__ = ["EventManager"]
 
 
+@wp.kernel(enable_backward=False)
+def seed_shared_state(seed: int, random_state_out: wp.array[wp.uint32]) -> None:
+    """Give all environments the same random state."""
+    env = wp.tid()
+    random_state_out[env] = wp.rand_init(seed, -1)
+
+
 class EventManager(Manager[EventTermCfg]):
     """Runs event terms in the order of the configuration.
 
@@ -29,33 +36,39 @@ class EventManager(Manager[EventTermCfg]):
 
     def __init__(self, cfg: Any, env: Any):
         super().__init__(cfg, env)
-        num_envs, device = env.num_envs, env.device
         self._numbers: dict[str, int] = {}
-        self._timers = {
-            name: wp.zeros(num_envs, dtype=float, device=device)
-            for name, term in self._cfg.items()
-            if term.mode == "interval"
-        }
-        self._last_resets = {
-            name: wp.full(num_envs, -(2**30), dtype=int, device=device)
-            for name, term in self._cfg.items()
-            if term.mode == "reset" and term.min_step_count_between_reset
-        }
-        self._due = {
-            name: wp.zeros(num_envs, dtype=wp.bool, device=device) for name in (*self._timers, *self._last_resets)
-        }
-        self._due_views = {name: torch_view(array) for name, array in self._due.items()}
-        self.shared_random_state = wp.zeros(num_envs, dtype=wp.uint32, device=device)
+        self._timers: dict[str, wp.array] = {}
+        self._last_resets: dict[str, wp.array] = {}
+        self._due: dict[str, wp.array] = {}
+        self.shared_random_state = wp.zeros(env.num_envs, dtype=wp.uint32, device=env.device)
         """Random state of timers with ``is_global_time``, the same in all environments."""
 
     def make(self) -> None:
-        """Make the terms from their configurations."""
+        """Make the terms from their configurations. Timers that are still needed run on."""
         super().make()
-        self._numbers = {
-            name: self.params.add(term.interval_range_s or (1.0, 1.0))
-            for name, term in self._cfg.items()
-            if term.mode == "interval"
+        intervals = {name: term.interval_range_s for name, term in self._cfg.items() if term.mode == "interval"}
+        limited = [
+            name for name, term in self._cfg.items() if term.mode == "reset" and term.min_step_count_between_reset
+        ]
+        self._numbers = {name: self.params.add(interval or (1.0, 1.0)) for name, interval in intervals.items()}
+        self._timers = {
+            name: self._kept(self._timers, name, interval[1] if interval else 1.0, float)
+            for name, interval in intervals.items()
         }
+        self._last_resets = {name: self._kept(self._last_resets, name, -(2**30), int) for name in limited}
+        self._due = {name: self._kept(self._due, name, False, wp.bool) for name in (*intervals, *limited)}
+        self._due_views = {name: torch_view(array) for name, array in self._due.items()}
+
+    def seed(self, seed: int) -> None:
+        """Seed the timers that all environments share."""
+        arguments = [seed], [self.shared_random_state]
+        wp.launch(seed_shared_state, self.env.num_envs, *arguments, device=self.env.device)
+
+    def _kept(self, arrays: dict[str, wp.array], name: str, value: Any, dtype: Any) -> wp.array:
+        """Return the array that a name has already, else a new one with a value in each row."""
+        if name in arrays:
+            return arrays[name]
+        return wp.full(self.env.num_envs, value, dtype=dtype, device=self.env.device)
 
     def names(self, mode: str) -> list[str]:
         """Return the terms of a mode, in order."""
@@ -154,8 +167,9 @@ class EventManager(Manager[EventTermCfg]):
             builder.line(f"{timer}[env] = wp.randf(rng, {params}[{first}], {params}[{first + 1}])")
             builder.line(f"{random}[env] = rng")
 
-    def _make_term(self, name: str, cfg: EventTermCfg) -> Term:
-        term = Term(name, cfg, self.env, f"events.{name}", self.params, skip=("env", "env_mask", "env_ids"))
+    def _make_term(self, name: str, cfg: EventTermCfg, instance: Any = None) -> Term:
+        skip = ("env", "env_mask", "env_ids")
+        term = Term(name, cfg, self.env, f"events.{name}", self.params, skip=skip, instance=instance)
         if cfg.mode in ("reset", "interval"):
             check_twin(term, self.env)
         return term

@@ -167,7 +167,7 @@ class FusedKernel:
         self._functions = functions
         self._kernel: wp.Kernel | None = None
         self._values = values
-        self._scope = scope
+        self.scope = scope
         self._dim = dim
         self._bound: BoundLaunch | None = None
 
@@ -188,7 +188,7 @@ class FusedKernel:
     def launch(self) -> None:
         """Launch the kernel."""
         if self._bound is None:
-            self._bound = self._scope.launches.bind(self.kernel, self._dim, self._values)
+            self._bound = self.scope.launches.bind(self.kernel, self._dim, self._values)
         self._bound()
 
 
@@ -201,10 +201,15 @@ def load_kernels(kernels: Iterable[FusedKernel], device: wp.DeviceLike) -> None:
     kernels = list(kernels)
     try:
         modules = [kernel.kernel.module for kernel in kernels]
-        wp.force_load(device, modules=modules, max_workers=min(len(modules), os.cpu_count() or 1))
+        wp.force_load(device, modules=modules, max_workers=_workers(device, len(modules)))
     except Exception as error:
         names = ", ".join(kernel.name for kernel in kernels)
         raise ConfigError(f"Warp refuses a generated kernel ({names}): {error}") from error
+
+
+def _workers(device: wp.DeviceLike, count: int) -> int:
+    """Return how many threads load modules. On the CPU each would leave a folder of precompiled headers behind."""
+    return 0 if wp.get_device(device).is_cpu else min(count, os.cpu_count() or 1)
 
 
 def compile_kernel(name: str, source: str, functions: dict[str, Any]) -> wp.Kernel:

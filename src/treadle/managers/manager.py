@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
@@ -54,14 +54,18 @@ class Manager(Generic[C]):
     def make(self) -> None:
         """Make the terms from their configurations, with new device memory.
 
+        Terms whose configurations are the objects that they were made from keep their state.
+
         Raises:
             ConfigError: Terms can't be made; the problems of all are reported together.
         """
+        previous = getattr(self, "terms", {})
         self.params = DeviceParams(f"{self.variable}_params", self.env.device)
         self.terms, errors = {}, []
         for name, cfg in self._cfg.items():
+            old = previous.get(name)
             try:
-                self.terms[name] = self._make_term(name, cfg)
+                self.terms[name] = self._make_term(name, cfg, old.instance if old and old.cfg is cfg else None)
             except ConfigError as error:
                 errors.append(error)
         if len(errors) == 1:
@@ -100,17 +104,61 @@ class Manager(Generic[C]):
         cfg = as_cfg(cfg)
         if cfg.func is not term.cfg.func and cfg.twin is term.cfg.twin:
             cfg.twin = None  # that of the function before
-        old, self._cfg[name] = self._cfg[name], cfg
-        if self._is_compiled_change(name, old, cfg) | term.update(cfg):
-            before = dict(vars(self))
-            try:
+        old = self._cfg[name]
+        restore = self._save(term)
+        try:
+            self._cfg[name] = cfg
+            if self._is_compiled_change(name, old, cfg) | term.update(cfg):
                 self.env.rebuild(self, f"{self.kind}.{name} changed")
-            except ConfigError:
-                vars(self).update(before)
-                self._cfg[name] = old
-                self._is_compiled_change(name, cfg, old)
-                term.update(old)
-                raise
+        except Exception:
+            self._cfg[name] = old
+            restore()
+            raise
+
+    def set_terms(self, terms: Any) -> None:
+        """Replace the set of terms while the environment runs. Terms that are equal to what was there keep their state.
+
+        The kernels of this manager are made anew, and its graphs are captured again, once; where nothing differs,
+        nothing happens. Means of the episode log start anew where the names of its terms change.
+
+        Args:
+            terms: Configurations by name, as in the environment's configuration.
+
+        Raises:
+            ConfigError: A value is not allowed.
+        """
+        new = {name: as_cfg(term) for name, term in iterate_terms(terms)}
+        if problems := [text for name, term in new.items() for text in term.problems(f"{self.kind}.{name}")]:
+            raise ConfigError.from_problems(problems)
+        old = self._cfg
+        new = {name: old[name] if name in old and old[name] == term else term for name, term in new.items()}
+        if list(new) == list(old) and all(new[name] is old[name] for name in new):
+            return
+        before = dict(vars(self))
+        try:
+            self._cfg = new
+            self.env.rebuild(self, f"{self.kind}: the terms are now {', '.join(new) or 'none'}")
+        except Exception:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    def _save(self, term: Term) -> Callable[[], None]:
+        """Return a function that puts the manager and a term back to what they are now, numbers on the device too."""
+        before, cfg, params = dict(vars(self)), term.cfg, dict(term.params)
+
+        def restore() -> None:
+            vars(self).update(before)
+            changed = self._cfg[term.name]
+            term.cfg = cfg
+            term.params.clear()
+            term.params.update(params)
+            self._is_compiled_change(term.name, changed, changed)
+            if term.call is not None:
+                for name, value in cfg.params.items():
+                    term.call.set(name, value)
+
+        return restore
 
     def stages(self) -> list[Stage]:
         """Return the stage of the terms that are computed in torch, empty where there are none."""
@@ -136,8 +184,8 @@ class Manager(Generic[C]):
             if term.instance is not None and not term.uses_warp:
                 term.instance.reset(env_mask)
 
-    def _make_term(self, name: str, cfg: C) -> Term:
-        term = Term(name, cfg, self.env, f"{self.kind}.{name}", self.params)
+    def _make_term(self, name: str, cfg: C, instance: Any = None) -> Term:
+        term = Term(name, cfg, self.env, f"{self.kind}.{name}", self.params, instance=instance)
         check_twin(term, self.env)
         return term
 

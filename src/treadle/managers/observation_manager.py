@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from treadle.errors import ConfigError
+from treadle.errors import ConfigError, UnknownNameError
 from treadle.managers.cfg import ObservationGroupCfg, ObservationTermCfg
 from treadle.managers.kernel_builder import KernelBuilder
 from treadle.managers.manager import Manager, describe, iterate_terms
@@ -49,6 +49,28 @@ class ObservationManager:
         """Names of the terms of each group, in order."""
         return {name: group.active_terms for name, group in self.groups.items()}
 
+    def get_term_cfg(self, group: str, name: str) -> ObservationTermCfg:
+        """Return a copy of a term's configuration, for :meth:`set_term_cfg`.
+
+        Raises:
+            UnknownNameError: There is no such group or term.
+        """
+        return self._group(group).get_term_cfg(name)
+
+    def set_term_cfg(self, group: str, name: str, cfg: ObservationTermCfg) -> None:
+        """Change a term while the environment runs; see :meth:`Manager.set_term_cfg`.
+
+        Raises:
+            UnknownNameError: There is no such group or term.
+            ConfigError: A value is not allowed.
+        """
+        self._group(group).set_term_cfg(name, cfg)
+
+    def _group(self, name: str) -> ObservationGroup:
+        if name not in self.groups:
+            raise UnknownNameError("observation group", name, self.groups)
+        return self.groups[name]
+
     @property
     def group_obs_dim(self) -> dict[str, int]:
         """Columns of each group's buffer."""
@@ -73,25 +95,32 @@ class ObservationGroup(Manager[ObservationTermCfg]):
 
     def make(self) -> None:
         """Make the terms from their configurations, and measure how many columns each has."""
+        terms, widths = dict(getattr(self, "terms", {})), getattr(self, "widths", {})
+        pipelines: dict[str, ObservationPipeline] = getattr(self, "pipelines", {})
         super().make()
-        self.widths = {name: self._measure(term) for name, term in self.terms.items()}
+        kept = [name for name, term in self.terms.items() if name in terms and terms[name].cfg is term.cfg]
+        self.widths = {n: widths[n] if n in kept else self._measure(term) for n, term in self.terms.items()}
         self._make_columns({name: self.widths[name] for name, term in self.terms.items() if term.reads_columns})
         histories = {max(self._steps(name), 1) for name in self.terms}
-        interleaved = self.cfg.concatenate_terms and not self.cfg.flatten_history_dim and histories != {1}
-        if interleaved and len(histories) > 1:
+        flat = {self._is_flat(name) for name in self.terms}
+        interleaved = self.cfg.concatenate_terms and False in flat and histories != {1}
+        if interleaved and (len(histories) > 1 or len(flat) > 1):
             raise ConfigError(
-                f"observations.{self.name}: history lengths are {sorted(histories)}; allowed: one for all terms of a "
-                f"concatenated group whose history is not flattened"
+                f"observations.{self.name}: history lengths are {sorted(histories)}, flatten_history_dim is "
+                f"{' and '.join(map(str, sorted(flat)))}; allowed: one of each for all terms of a concatenated group "
+                f"whose history is not flattened"
             )
         self.history = max(histories) if interleaved else 1
         row = sum(self.widths.values())
-        self.pipelines: dict[str, ObservationPipeline] = {}
+        self.pipelines = {}
         first = 0
         for name, width in self.widths.items():
             steps = max(self._steps(name), 1)
             stride = row if interleaved else width
             cfg = replace(self._cfg[name], noise=self._cfg[name].noise if self.cfg.enable_corruption else None)
             self.pipelines[name] = ObservationPipeline(name, cfg, width, first, steps, stride, self)
+            if name in pipelines:
+                self.pipelines[name].go_on_from(pipelines[name])
             first += width if interleaved else width * steps
         self.size = row * self.history if interleaved else first
 
@@ -103,10 +132,7 @@ class ObservationGroup(Manager[ObservationTermCfg]):
     def term_shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of a term's tensor in one environment, where the group is not concatenated."""
         steps, width = max(self._steps(name), 1), self.widths[name]
-        flat = (
-            self.cfg.flatten_history_dim if self.cfg.history_length is not None else self._cfg[name].flatten_history_dim
-        )
-        return (width * steps,) if flat or steps == 1 else (steps, width)
+        return (width * steps,) if self._is_flat(name) or steps == 1 else (steps, width)
 
     def arrange(self, values: torch.Tensor) -> Any:
         """Return the rows of the group's buffer as the configuration wants them: one tensor, or one per term."""
@@ -176,6 +202,10 @@ class ObservationGroup(Manager[ObservationTermCfg]):
     def _steps(self, name: str) -> int:
         return self._cfg[name].history_length if self.cfg.history_length is None else self.cfg.history_length
 
+    def _is_flat(self, name: str) -> bool:
+        group, term = self.cfg, self._cfg[name]
+        return term.flatten_history_dim if group.history_length is None else group.flatten_history_dim
+
     def _is_compiled_change(self, name: str, old: ObservationTermCfg, new: ObservationTermCfg) -> bool:
         return self.pipelines[name].update(replace(new, noise=new.noise if self.cfg.enable_corruption else None))
 
@@ -184,4 +214,6 @@ class ObservationGroup(Manager[ObservationTermCfg]):
         for name, term in self.terms.items():
             if not term.uses_warp:
                 width, num_envs = self.widths[name], self.env.num_envs
-                self.columns.write(term, term.torch(), f"a tensor of shape ({num_envs}, {width})")
+                with self.env.only_observed(term.instance):
+                    value = term.torch()
+                self.columns.write(term, value, f"a tensor of shape ({num_envs}, {width})")

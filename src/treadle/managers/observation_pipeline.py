@@ -53,6 +53,11 @@ class ObservationPipeline:
         self._buffers = {key: self._zeros(columns) for key, columns in self._buffer_widths().items()}
         self._delayed_steps = wp.zeros(self._env.num_envs, dtype=int, device=self._env.device)
 
+    def go_on_from(self, previous: ObservationPipeline) -> None:
+        """Take over the state of a pipeline with the same operations on as many columns."""
+        if previous.width == self.width and previous._shape_of(previous._cfg) == self._shape_of(self._cfg):
+            self._buffers, self._delayed_steps = previous._buffers, previous._delayed_steps
+
     @property
     def newest(self) -> int:
         """First column of the newest step."""

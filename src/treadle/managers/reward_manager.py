@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from treadle.errors import ConfigError
 from treadle.managers.cfg import RewardTermCfg
@@ -52,8 +52,8 @@ class RewardManager(Manager[RewardTermCfg]):
         text = term.call.expression(builder)
         return f"wp.where({text}, 1.0, 0.0)" if return_type_of(term.call.twin.func) is bool else text
 
-    def _make_term(self, name: str, cfg: RewardTermCfg) -> Term:
-        term = super()._make_term(name, cfg)
+    def _make_term(self, name: str, cfg: RewardTermCfg, instance: Any = None) -> Term:
+        term = super()._make_term(name, cfg, instance)
         if term.call is not None and (kind := return_type_of(term.call.twin.func)) not in (float, bool):
             raise ConfigError(f"{term.where}: the Warp form returns {kind}; allowed: float or bool")
         return term

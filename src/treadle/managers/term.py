@@ -12,7 +12,7 @@ from treadle.errors import ConfigError
 from treadle.managers.cfg import TermCfg
 from treadle.managers.params import DeviceParams
 from treadle.managers.scene_entity import SceneEntityCfg
-from treadle.managers.twins import WarpTwin, find_twin
+from treadle.managers.twins import WarpTwin, arguments_of, find_twin
 from treadle.managers.warp_call import WarpCall
 
 __all__ = ["Term", "as_cfg", "merged_params"]
@@ -30,13 +30,21 @@ class Term:
         where: Path of ``cfg`` in the configuration, for errors.
         params: Device memory of the manager.
         skip: Leading parameters of the torch form that are no parameters of the term.
+        instance: Instance of a class term to go on with, rather than a new one.
 
     Raises:
         ConfigError: A parameter does not exist or is missing, or an entity, a joint or a body is not found.
     """
 
     def __init__(
-        self, name: str, cfg: TermCfg, env: Any, where: str, params: DeviceParams, skip: tuple[str, ...] = ("env",)
+        self,
+        name: str,
+        cfg: TermCfg,
+        env: Any,
+        where: str,
+        params: DeviceParams,
+        skip: tuple[str, ...] = ("env",),
+        instance: Any = None,
     ):
         self.name = name
         self.cfg = cfg
@@ -48,7 +56,11 @@ class Term:
         self.params = _resolve(merged_params(cfg, where, skip), env, where)
         for measurement in getattr(cfg.func, "measures", ()):
             env.physics.measure(measurement)
-        self.instance = _instantiate(cfg, self.params, env, where) if isinstance(cfg.func, type) else None
+        self.instance = instance
+        if instance is None and isinstance(cfg.func, type):
+            self.instance = _instantiate(cfg, self.params, env, where)
+        elif instance is not None:
+            self.params = instance.cfg.params
         self.uses_warp = env.task_frontend == "warp" and self.twin is not None
         self.call: WarpCall | None = None
         if self.uses_warp:
@@ -65,7 +77,7 @@ class Term:
 
     @property
     def reads_columns(self) -> bool:
-        """Whether the manager's kernel reads the values from a buffer, into which torch or another kernel wrote them."""
+        """Whether the manager's kernel reads the values from a buffer that torch or another kernel writes."""
         return not self.uses_warp or self.threads > 0
 
     @property
@@ -80,6 +92,14 @@ class Term:
             return func(self.env, *leading, **self.params)
         except ConfigError as error:
             raise ConfigError(f"{self.where}: {error}") from None
+
+    def _live_parameters(self) -> set[str]:
+        """Return the parameters of a class term that its Warp form reads at each call, and so does the torch form."""
+        if self.twin is None:
+            return set()
+        return {name for func in self.twin.functions().values() for name in arguments_of(func)} - set(
+            self.twin.consumes
+        )
 
     def update(self, cfg: TermCfg) -> bool:
         """Take the parameters of another configuration. Numbers go to device memory.
@@ -97,6 +117,8 @@ class Term:
         if set(self.cfg.params) - set(cfg.params) or any(isinstance(v, SceneEntityCfg) for v in changed.values()):
             return True
         if self.call is not None and not all(self.call.set(key, value) for key, value in changed.items()):
+            return True
+        if self.call is None and self.instance is not None and not set(changed) <= self._live_parameters():
             return True
         self.params.update(changed)
         self.cfg = cfg

@@ -18,6 +18,9 @@ from treadle.managers.twins import return_type_of
 __all__ = ["TerminationManager"]
 
 
+_LEAST_COLUMNS = 16
+
+
 class TerminationManager(Manager[TerminationTermCfg]):
     """Decides which episodes end, in a terminal state or because they are cut short. An episode never does both."""
 
@@ -25,10 +28,19 @@ class TerminationManager(Manager[TerminationTermCfg]):
 
     def __init__(self, cfg: Any, env: Any):
         super().__init__(cfg, env)
-        self.values = wp.zeros((env.num_envs, max(len(self._cfg), 1)), dtype=wp.bool, device=env.device)
-        """Which terms hold, bool, shape (num_envs, num_terms)."""
-        view = torch_view(self.values)
-        self._views = {name: view[:, index] for index, name in enumerate(self._cfg)}
+        columns = max(len(self._cfg), _LEAST_COLUMNS)
+        self.values = wp.zeros((env.num_envs, columns), dtype=wp.bool, device=env.device)
+        """Which terms hold, bool, a column per term, and some for terms that are added; shape (num_envs, columns)."""
+        self._values_view = torch_view(self.values)
+
+    def make(self) -> None:
+        """Make the terms from their configurations."""
+        if len(self._cfg) > self.values.shape[1]:
+            raise ConfigError(
+                f"terminations has {len(self._cfg)} terms; allowed in this environment: up to {self.values.shape[1]}"
+            )
+        super().make()
+        self._views = {name: self._values_view[:, index] for index, name in enumerate(self._cfg)}
 
     def get_term(self, name: str) -> torch.Tensor:
         """Return whether a term holds, bool, shape (num_envs,).
@@ -65,8 +77,8 @@ class TerminationManager(Manager[TerminationTermCfg]):
             return f"{self._column(builder, term.name)} != 0.0"
         return term.call.expression(builder)
 
-    def _make_term(self, name: str, cfg: TerminationTermCfg) -> Term:
-        term = super()._make_term(name, cfg)
+    def _make_term(self, name: str, cfg: TerminationTermCfg, instance: Any = None) -> Term:
+        term = super()._make_term(name, cfg, instance)
         if term.call is not None and (kind := return_type_of(term.call.twin.func)) is not bool:
             raise ConfigError(f"{term.where}: the Warp form returns {kind}; allowed: bool")
         return term
