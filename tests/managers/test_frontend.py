@@ -115,6 +115,15 @@ def test_a_class_hides_neither_parameters_nor_its_reset():
     make_cartpole(rewards={"b": cfg.rewards["b"]}).close()
 
 
+def test_a_term_may_ask_for_its_torch_form():
+    terms = {"cart": RewardTermCfg(func=cart, twin="torch")}
+    with pytest.raises(MissingTwinsError, match=r"rewards\.cart\.twin is 'torch'"):
+        make_cartpole(rewards=terms)
+    env = make_cartpole(rewards=terms, allow_torch_terms=True)
+    assert "rewards in torch" in [stage.name for stage in env.pipeline.stages]
+    env.close()
+
+
 def test_torch_terms_between_graphs():
     terms = {
         "fast": RewardTermCfg(func=cart, weight=2.0),

@@ -121,6 +121,25 @@ def test_history_in_a_dimension_of_its_own():
     torch.testing.assert_close(values[4, :, :, 3:], -expected_ramp([3, 4]).transpose(0, 1), rtol=0, atol=0)
 
 
+def test_the_terms_flags_count_where_the_group_sets_no_history():
+    unflat = {"history_length": 2, "flatten_history_dim": False}
+    terms = {
+        "a": ObservationTermCfg(func=ramp, **unflat),
+        "b": ObservationTermCfg(func=ramp, scale=-1.0, **unflat),
+    }
+    env = make_cartpole(num_envs=ENVS, observations={"policy": ObservationGroupCfg(terms=terms)})
+    values = run(env, 4)["observation"]
+    assert values.shape == (5, ENVS, 2, 6)
+    torch.testing.assert_close(values[4, :, :, 3:], -expected_ramp([3, 4]).transpose(0, 1), rtol=0, atol=0)
+    terms["b"].flatten_history_dim = True
+    with pytest.raises(
+        ConfigError, match=r"observations\.policy: .*is False and True; allowed: one"
+    ):
+        make_cartpole(observations={"policy": ObservationGroupCfg(terms=terms)})
+    with pytest.raises(ConfigError, match=r"observations\.policy\.flatten_history_dim is False; allowed: with"):
+        make_cartpole(observations={"policy": ObservationGroupCfg(terms=terms, flatten_history_dim=False)})
+
+
 def test_terms_apart():
     terms = {"a": ObservationTermCfg(func=ramp, history_length=2), "b": ObservationTermCfg(func=ramp)}
     env = make_cartpole(

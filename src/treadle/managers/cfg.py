@@ -36,7 +36,7 @@ class TermCfg:
     """Parameters by name; the others take the defaults of the function's signature."""
     twin: Internal = field(default=None, repr=False, compare=False, metadata={"stored": False})
     """Warp form of ``func``; ``None`` takes the one that :func:`treadle.managers.warp_twin` declared for it, and
-    ``"torch"`` none."""
+    ``"torch"`` runs ``func`` in torch between graphs, where the environment allows torch terms."""
 
     def problems(self, where: str) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed."""
@@ -135,6 +135,8 @@ class ObservationGroupCfg:
             yield f"{where}.terms is empty; allowed: at least one term"
         if self.history_length is not None and not 0 <= self.history_length <= 1000:
             yield f"{where}.history_length is {self.history_length}; allowed: 0 to 1000, or None"
+        if self.history_length is None and not self.flatten_history_dim:
+            yield f"{where}.flatten_history_dim is False; allowed: with history_length, or that of each term"
         for name, term in self.terms.items():
             yield from term.problems(f"{where}.terms.{name}")
 

@@ -57,7 +57,9 @@ def missing_twins(cfg: Any) -> dict[str, str]:
         form = term.func if isinstance(term, TermCfg) else term.class_type
         if isinstance(term, TermCfg) and _is_once(term):
             continue
-        if (twin := find_twin(form)) is None:
+        if isinstance(term, TermCfg) and term.twin == "torch":
+            problems[path] = f"{path}.twin is 'torch', so that it has no Warp form"
+        elif (twin := find_twin(form)) is None:
             problems[path] = f"{path}: {path_of(form)} has no Warp form"
         elif isinstance(term, TermCfg) and (unused := _unused(term, twin, path)):
             problems[path] = "; ".join(unused)
