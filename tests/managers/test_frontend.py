@@ -6,6 +6,7 @@ import copy
 
 import pytest
 import torch
+import warp as wp
 from support.cartpole_terms import ROBOT, cart, make_cartpole, policy, ramp, run, without_twin
 
 from treadle.assets import ArticulationState
@@ -113,6 +114,39 @@ def test_a_class_hides_neither_parameters_nor_its_reset():
     with pytest.raises(ConfigError, match=r"rewards\.a\.params\['std'\]"):
         make_cartpole(rewards=cfg.rewards)
     make_cartpole(rewards={"b": cfg.rewards["b"]}).close()
+
+
+def made(factor: float):
+    """Return a term and its Warp form, which differ from call to call."""
+
+    def term(env) -> torch.Tensor:
+        return torch.full((env.num_envs,), factor)
+
+    @warp_twin(term)
+    def _(env: int) -> float:
+        return wp.static(factor)
+
+    return term
+
+
+def test_functions_made_in_functions_have_warp_forms_of_their_own():
+    one, two, three = made(1.0), made(2.0), lambda env: torch.full((env.num_envs,), 3.0)
+
+    @warp_twin(three)
+    def _(env: int) -> float:
+        return 3.0
+
+    assert len({find_twin(one), find_twin(two), find_twin(three)}) == 3
+    terms = {name: RewardTermCfg(func=func) for name, func in (("a", one), ("b", two), ("c", three))}
+    env = make_cartpole(rewards=terms)
+    env.step(torch.zeros(5, 1))
+    values = env.buffers.torch.reward_terms[0] / env.step_dt
+    torch.testing.assert_close(values, torch.tensor([1.0, 2.0, 3.0]))
+    env.close()
+    with pytest.raises(
+        ConfigError, match=r"made.<locals>.term may be .* several functions; allowed: the function itself"
+    ):
+        warp_twin(f"{__name__}:made.<locals>.term")
 
 
 def test_a_term_may_ask_for_its_torch_form():

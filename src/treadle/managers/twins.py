@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 import typing
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +18,10 @@ __all__ = ["WarpTwin", "find_twin", "path_of", "registered_twins", "warp_twin"]
 
 _twins: dict[str, WarpTwin] = {}
 """Twins by the path of the torch form, so that a twin may be attached before that form is imported."""
+_local_twins: weakref.WeakKeyDictionary[Any, WarpTwin] = weakref.WeakKeyDictionary()
+"""Twins of functions that were made in functions or are lambdas: there may be several of the same path."""
+_local_names: dict[str, int] = {}
+"""How many of these have a name, so that each has one of its own in generated code."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +81,8 @@ def warp_twin(
       from device memory, so that they may change at run time; ``int`` and ``bool`` are compiled in.
 
     Args:
-        torch_form: The torch form, a function or a class, or its path ``"package.module:name"``.
+        torch_form: The torch form, a function or a class, or its path ``"package.module:name"`` where it is defined at
+            the top level of a module.
         reset: Restarts the state in one environment, with arguments as above.
         methods: Further functions of the term.
         converts: Turns a parameter into numbers or an array.
@@ -90,7 +97,9 @@ def warp_twin(
         ConfigError: The torch form has a Warp form already, or the function lacks a type annotation.
     """
     path = torch_form if isinstance(torch_form, str) else path_of(torch_form)
-    name = path.rpartition(":")[2].replace(".", "_")
+    if isinstance(torch_form, str) and not _is_global(path):
+        raise ConfigError(f"{path} may be the path of several functions; allowed: the function itself")
+    name = _name_of(path)
 
     def decorate(func: Any) -> WarpTwin:
         made = {key: _as_warp(value, f"{name}_{key}") for key, value in (methods or {}).items()}
@@ -104,10 +113,13 @@ def warp_twin(
             width=width,
             threads=threads,
         )
-        previous = _twins.get(path)
+        previous = _twins.get(path) if _is_global(path) else _local_twins.get(_unwrapped(torch_form))
         if previous is not None and _place(previous.func) != _place(twin.func):
             raise ConfigError(f"{path} has a Warp form already, in {_place(previous.func)}; allowed: one")
-        _twins[path] = twin
+        if _is_global(path):
+            _twins[path] = twin
+        else:
+            _local_twins[_unwrapped(torch_form)] = twin
         return twin
 
     return decorate
@@ -119,18 +131,41 @@ def find_twin(func: Any) -> WarpTwin | None:
         return func
     if isinstance(func, wp.Function):
         return WarpTwin(func=func)
-    return _twins.get(path_of(func))
+    path = path_of(func)
+    return _twins.get(path) if _is_global(path) else _local_twins.get(_unwrapped(func))
 
 
 def registered_twins() -> dict[str, WarpTwin]:
-    """Return all Warp forms that were declared so far, by the path ``"package.module:name"`` of their torch form."""
+    """Return the Warp forms that were declared so far, by the path ``"package.module:name"`` of their torch form.
+
+    Those of functions that were made in functions are left out.
+    """
     return dict(_twins)
 
 
 def path_of(func: Any) -> str:
     """Return the path ``"package.module:name"`` of a function or a class."""
-    func = inspect.unwrap(getattr(func, "func", func)) if not isinstance(func, type) else func
+    func = _unwrapped(func)
     return f"{func.__module__}:{func.__qualname__}"
+
+
+def _unwrapped(func: Any) -> Any:
+    return func if isinstance(func, type) else inspect.unwrap(getattr(func, "func", func))
+
+
+def _is_global(path: str) -> bool:
+    """Return whether a path names one function, rather than all that a function makes under a name."""
+    return "<" not in path
+
+
+def _name_of(path: str) -> str:
+    """Return the name of the Warp form of a term in generated code."""
+    name = path.rpartition(":")[2]
+    if _is_global(path):
+        return name.replace(".", "_")
+    name = re.sub(r"\W", "_", name.rpartition("<locals>.")[2].strip("<>"))
+    _local_names[name] = number = _local_names.get(name, 0) + 1
+    return f"{name}_{number}"
 
 
 def arguments_of(func: wp.Function) -> dict[str, Any]:
