@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -253,3 +255,8 @@ def test_a_full_disk_below_the_output_is_one_line(start, tmp_path):
 @pytest.mark.parametrize("failure", ["--env.fail-at-step=5"])
 def test_a_run_that_fails_keeps_its_message(fails, failure):
     assert "observation 'policy'" in fails("train", TASK, "--log-dir", "run", failure)
+
+
+def test_the_package_runs_as_a_module():
+    command = [sys.executable, "-W", "error", "-m", "treadle", "--version"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"treadle {__version__}\n"

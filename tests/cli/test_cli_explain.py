@@ -38,6 +38,12 @@ def test_a_task_of_terms(capsys):
     assert "@wp.kernel" not in out
 
 
+def test_a_task_alone(capsys):
+    """The command without any option, as the README has it."""
+    assert main(["explain", "Cartpole"]) == 0
+    assert re.search(r"^device: \w+(:0)?, 16 environments$", capsys.readouterr().out, re.M)
+
+
 def test_terms_in_torch_with_their_price(capsys):
     out = explain(capsys, term_tasks.TASK, "--allow-torch-terms")
     why = "term_tasks:cart_energy has no Warp form"

@@ -63,7 +63,7 @@ def run(argv: list[str]) -> int:
 
 def _fill_in_kernels(argv: list[str]) -> list[str]:
     """Give ``--kernels`` without a value an empty one, which means all."""
-    following = [*argv[1:], "--"]
+    following = [*argv[1:], "--"][: len(argv)]
     return [
         "--kernels=" if arg == "--kernels" and n.startswith("--") else arg
         for arg, n in zip(argv, following, strict=True)

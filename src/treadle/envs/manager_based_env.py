@@ -276,6 +276,11 @@ class ManagerBasedRLEnv(VectorEnv):
     # -- what a learner reads ---------------------------------------------------------------------------------------
 
     @property
+    def reward_terms(self) -> tuple[str, ...]:
+        """Names of the reward terms, in the order of ``buffers.reward_terms``."""
+        return tuple(self.reward_manager.active_terms)
+
+    @property
     def observations(self) -> dict[str, Any]:
         """Copies of the current observations by group; see :class:`ObservationGroupCfg` for their shapes."""
         result: dict[str, Any] = {}

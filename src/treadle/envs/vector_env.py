@@ -273,6 +273,20 @@ class VectorEnv:
 
         return spaces.Box(-float("inf"), float("inf"), (self.num_actions,))
 
+    @property
+    def observation_space(self) -> gymnasium.spaces.Space[Any]:
+        """Observation space of all environments together."""
+        from gymnasium.vector.utils import batch_space
+
+        return batch_space(self.single_observation_space, self.num_envs)
+
+    @property
+    def action_space(self) -> gymnasium.spaces.Space[Any]:
+        """Action space of all environments together."""
+        from gymnasium.vector.utils import batch_space
+
+        return batch_space(self.single_action_space, self.num_envs)
+
     def pop_episode_log(self) -> dict[str, float]:
         """Return means over the episodes that ended since the last call, empty if none did.
 
