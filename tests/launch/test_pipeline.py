@@ -127,14 +127,14 @@ def test_a_failure_without_a_culprit_is_found_by_trying_alone(device, monkeypatc
         return graph
 
     program.stage = stage
-    run = program.scope.graphs._capture
+    run = program.scope.graphs.recorder._capture
 
     def capture(entry, fn, inputs):
         ran.clear()
         return run(entry, fn, inputs)
 
     monkeypatch.setattr(wp, "capture_end", failing_end)
-    monkeypatch.setattr(program.scope.graphs, "_capture", capture)
+    monkeypatch.setattr(program.scope.graphs.recorder, "_capture", capture)
     program.broken = {"c"}  # its own fault once, which says nothing about the capture
     with pytest.raises(ValueError, match="c is broken"):
         program.pipeline.run()
@@ -151,7 +151,7 @@ def test_stages_that_make_no_graph_together_stay_alone(device, monkeypatch):
 
     def failing_end(*args, **kwargs):
         graph = capture_end(*args, **kwargs)
-        if len(program.scope.graphs.captures.open.kernel_names) > 1:
+        if len(program.scope.graphs.recorder.captures.open.kernel_names) > 1:
             sizes.append(1)
             raise RuntimeError("too large")
         return graph

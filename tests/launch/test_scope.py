@@ -34,7 +34,7 @@ def test_invalidate_drops_graphs_then_drains_then_drops_commands(device, monkeyp
         child.graphs.run("part", lambda: child.launches.launch(support.count, 1, [], [out]))
     scope.launches.launch(support.count, 1, [], [out])
     for name, part in (("scope", scope), ("child", child)):
-        for entry in part.graphs._entries.values():
+        for entry in part.graphs.recorder.entries.values():
             weakref.finalize(entry.graph, events.append, f"{name}: graph")
             weakref.finalize(entry.launches, events.append, f"{name}: arguments of the graph")
         for record in part.launches.records:

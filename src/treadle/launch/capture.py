@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import warp as wp
 
-from treadle.launch.captured import CapturedLaunches, CaptureLog
+from treadle.launch.captured import CapturedLaunches
 from treadle.launch.errors import LaunchError
 from treadle.launch.exclusive import capturing_on, noted_in
 from treadle.launch.host_reads import HostReadGuard
@@ -27,13 +27,11 @@ class GraphCapturer:
 
     Args:
         device: Device to capture on.
-        log: Where launch caches note their launches during a capture.
         mode: What the CUDA driver refuses during a capture.
     """
 
-    def __init__(self, device: wp.Device, log: CaptureLog, mode: wp.CaptureMode = wp.CaptureMode.THREAD_LOCAL):
+    def __init__(self, device: wp.Device, mode: wp.CaptureMode = wp.CaptureMode.THREAD_LOCAL):
         self.device = device
-        self.log = log
         self.mode = mode
         self._stream: wp.Stream | None = None
 

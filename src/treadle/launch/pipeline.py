@@ -145,7 +145,7 @@ class Pipeline:
         """Stages that joined the graphs for what was seen of them, until their first graph."""
         self._probes = {stage.name: StageProbe(scope) for stage in stages if stage.capture is None}
         self._runs: dict[tuple[str, ...], _IslandRun] = {}
-        self._generation = scope.graphs.generation
+        self._generation = scope.graphs.recorder.generation
         self.islands = self._compute_islands()
 
     def run(self) -> None:
@@ -222,7 +222,7 @@ class Pipeline:
 
     def _follow_scope(self) -> None:
         """Refuse a closed scope; after its graphs were dropped, give the stages that failed another chance."""
-        graphs = self.scope.graphs
+        graphs = self.scope.graphs.recorder
         graphs.check_open()
         if self._generation == graphs.generation:
             return
@@ -257,7 +257,7 @@ class Pipeline:
         if island.break_reason is not None:
             self._run_alone(island, run)
             return
-        reason = self.scope.graphs.attempt(
+        reason = self.scope.graphs.recorder.attempt(
             self._graph_key(island.key), run, inputs=island.read_inputs, may_allocate=island.may_allocate
         )
         if reason is not None:
@@ -309,7 +309,7 @@ class Pipeline:
             self._unconfirmed.pop(culprit, None)
             if len(island.key) > 1:
                 self.scope.graphs.forget(self._graph_key(island.key))
-            self.scope.graphs.give_up(self._graph_key((culprit,)), reason)
+            self.scope.graphs.recorder.give_up(self._graph_key((culprit,)), reason)
             message = f"stage {culprit!r} runs without a graph: {reason}"
         else:
             self._alone.update(island.key)

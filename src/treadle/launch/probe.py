@@ -36,7 +36,7 @@ class StageProbe:
 
     def run(self, fn: Callable[[], object]) -> bool:
         """Run the stage once; return whether it is decided."""
-        graphs = self._scope.graphs
+        graphs = self._scope.graphs.recorder
         if not graphs.capturing_now:
             fn()
             return False
@@ -59,7 +59,7 @@ class StageProbe:
         Raises:
             LaunchError: It launches something else in a capture.
         """
-        log = self._scope.graphs.captures.open
+        log = self._scope.graphs.recorder.captures.open
         if log is None or log.probing or not self._scope.device.is_capturing:
             call(fn)
             return
@@ -69,7 +69,7 @@ class StageProbe:
             raise LaunchError(reason)
 
     def _try_capture(self, fn: Callable[[], object], seen: CapturedLaunches) -> str | None:
-        captured = self._scope.graphs.try_capture(fn)
+        captured = self._scope.graphs.recorder.try_capture(fn)
         return captured if isinstance(captured, str) else self._difference(seen, captured)
 
     @staticmethod

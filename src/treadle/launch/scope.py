@@ -113,7 +113,7 @@ class LaunchScope:
         Returns:
             The scope. The parent does not keep it alive: what it recorded goes when nobody uses it any more.
         """
-        self.graphs.check_open()
+        self.graphs.recorder.check_open()
         path, number = f"{self.name}/{name}", 1
         taken = {child.name for child in self._part.living()}
         while path in taken:
@@ -132,7 +132,7 @@ class LaunchScope:
         """
         from treadle.launch.pipeline import Pipeline
 
-        self.graphs.check_open()
+        self.graphs.recorder.check_open()
         self._forget_gone()
         self._pipelines += 1
         key = None if self._pipelines == 1 else f"pipeline {self._pipelines}"
@@ -154,7 +154,7 @@ class LaunchScope:
         """
         if self._gone:
             self._forget_gone()
-        return self.graphs.exclusive
+        return self.graphs.recorder.exclusive
 
     def invalidate(self, reason: str) -> None:
         """Drop all graphs and recorded launches of this scope and its children. Call it after replacing buffers.
@@ -196,7 +196,7 @@ class LaunchScope:
             LaunchError: A graph is being captured, the scope is closed, or a pair can't be followed: no bound launch
                 has the old argument, or the new one does not fit. The message lists all such pairs.
         """
-        self.graphs.check_open()
+        self.graphs.recorder.check_open()
         with self.exclusive():
             self._refuse_while_capturing(reason)
             bound = [launch for recorder in _recorders(self._part.with_children()) for launch in recorder.bound]
@@ -227,7 +227,7 @@ class LaunchScope:
             graphs.invalidate()
         # A graph of a parent may hold launches of this scope.
         for graphs in _graph_caches(self._part.root().with_children()):
-            graphs.drop_outdated()
+            graphs.recorder.drop_outdated()
         wp.synchronize_device(self.device)
         return recorders
 
@@ -252,7 +252,7 @@ class LaunchScope:
         for recorder in _recorders(parts):
             recorder.close()
         for graphs in _graph_caches(parts):
-            graphs.closed = True
+            graphs.recorder.closed = True
         for part in parts:
             for pipeline in list(part.pipelines):
                 pipeline.close()
