@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import warp as wp
 from support.ant import snapshot
 from support.rotations import rotate, rotate_inverse
 from support.scenes import assign, cartpole_cfg, random_joint_state
@@ -107,3 +108,17 @@ def test_names_that_match_nothing():
         ConfigError, match=r"target_offsets\['torso'\]: 'torso' matches no name; allowed: front_left_foot"
     ):
         frame_scene(1, target_offsets={"torso": TIP})
+
+
+def test_a_body_that_is_moved_without_a_reset_shows_its_new_pose():
+    scene, sensor = frame_scene(3)
+    step(scene, 2)
+    before = snapshot(sensor.target_pos_w)
+    scene.physics.moved_mask = wp.array([True, False, False], dtype=wp.bool, device=scene.physics.device)
+    joint_q = snapshot(scene.physics.joint_q)
+    joint_q[0, 0] += 2.0
+    assign(scene.physics.joint_q, joint_q)
+    scene.physics.reset()
+    scene.reset()
+    np.testing.assert_allclose(sensor.target_pos_w.numpy()[0], before[0] + [2.0, 0.0, 0.0], atol=1e-5)
+    np.testing.assert_array_equal(sensor.target_pos_w.numpy()[1:], before[1:])

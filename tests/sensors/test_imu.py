@@ -163,3 +163,70 @@ def test_names_that_do_not_match_one_body():
         imu_scene(1, body_name="hand")
     with pytest.raises(ConfigError, match=r"'left_back_.*' matches left_back_leg, left_back_foot; allowed: an"):
         imu_scene(1, body_name="left_back_.*")
+
+
+def push(scene, envs, joint_q=None) -> None:
+    """Give the robots of some environments another velocity, and another pose where there is one, without a reset."""
+    moved = np.zeros(scene.physics.num_envs, dtype=bool)
+    moved[envs] = True
+    scene.physics.moved_mask = wp.array(moved, dtype=wp.bool, device=scene.physics.device)
+    joint_qd = snapshot(scene.physics.joint_qd)
+    joint_qd[envs, :6] += [3.0, -2.0, 1.0, 0.5, 1.5, -4.0]
+    assign(scene.physics.joint_qd, joint_qd)
+    if joint_q is not None:
+        assign(scene.physics.joint_q, joint_q)
+    scene.physics.reset()
+    scene.reset()
+
+
+def test_a_push_shows_in_the_rates_at_once_and_never_as_an_acceleration():
+    scene, sensor = imu_scene(4)
+    step(scene, 3)
+    names = ("quat_w", "ang_vel_b", "lin_acc_b", "projected_gravity_b", "_last_lin_vel_w")
+    before = {name: snapshot(getattr(sensor, name)) for name in names}
+    push(scene, [1, 3])
+    scene.robot.update()
+    torso = scene.robot.body_names.index("torso")
+    pose, speed = (snapshot(array)[:, torso] for array in (scene.physics.body_q, scene.physics.body_qd))
+    np.testing.assert_allclose(sensor.ang_vel_b.numpy(), rotate_inverse(pose[:, 3:], speed[:, 3:]), atol=1e-6)
+    np.testing.assert_allclose(sensor.ang_vel_b.numpy(), scene.robot.data.root_ang_vel_b.numpy(), atol=1e-6)
+    assert (np.abs(sensor.ang_vel_b.numpy() - before["ang_vel_b"])[[1, 3]].max(axis=1) > 1.0).all()
+    for name, values in before.items():
+        np.testing.assert_array_equal(getattr(sensor, name).numpy()[[0, 2]], values[[0, 2]], err_msg=name)
+    np.testing.assert_array_equal(sensor.lin_acc_b.numpy(), before["lin_acc_b"])
+    step(scene)
+    assert (np.linalg.norm(sensor.lin_acc_b.numpy(), axis=1) < 100.0).all()  # the push within a step would be 400
+
+
+def test_a_reset_beside_a_push_leaves_the_bias_alone():
+    scene, sensor = imu_scene(3)
+    step(scene, 3)
+    acceleration = snapshot(sensor.lin_acc_b)
+    scene.physics.reset_mask.assign([False, True, False])
+    push(scene, [1, 2])
+    up = -sensor.projected_gravity_b.numpy()
+    np.testing.assert_allclose(sensor.lin_acc_b.numpy()[1], GRAVITY * up[1], atol=1e-5)
+    np.testing.assert_array_equal(sensor.lin_acc_b.numpy()[[0, 2]], acceleration[[0, 2]])
+
+
+@pytest.mark.parametrize("frontend", ["warp", "torch"])
+def test_the_observation_of_the_step_of_a_push_is_that_of_the_body(frontend):
+    from support.mdp_envs import ants_cfg
+
+    from treadle import mdp
+    from treadle.envs import ManagerBasedTorchEnv, ManagerBasedWarpEnv
+    from treadle.managers import EventTermCfg, ObservationGroupCfg, ObservationTermCfg
+
+    terms = {"body": ObservationTermCfg(func=mdp.base_ang_vel), "imu": ObservationTermCfg(func=mdp.imu_ang_vel)}
+    velocity = {"velocity_range": {"roll": (2.0, 3.0), "x": (-1.0, 1.0)}}
+    shove = EventTermCfg(
+        func=mdp.push_by_setting_velocity, mode="interval", interval_range_s=(0.01, 0.03), params=velocity
+    )
+    cfg = ants_cfg(events={"push": shove}, observations={"policy": ObservationGroupCfg(terms=terms)})
+    cfg.scene.sensors = {"imu": ImuCfg(body_name="torso")}
+    env = {"warp": ManagerBasedWarpEnv, "torch": ManagerBasedTorchEnv}[frontend](cfg)
+    env.reset(seed=1)
+    for _ in range(8):
+        observation = env.step(torch.zeros(4, 4))[0]["policy"].numpy()
+        np.testing.assert_allclose(observation[:, 3:], observation[:, :3], atol=1e-5)
+    env.close()

@@ -229,3 +229,21 @@ def test_bodies_that_have_no_joint():
         sensor_of(scene, ["torso", FEET])
     with pytest.raises(ConfigError, match="body names: 'hand' matches no name; allowed: torso, "):
         sensor_of(scene, "hand")
+
+
+def test_a_body_that_is_turned_without_a_reset_keeps_the_wrench_of_the_last_step():
+    scene = make_scene(num_envs=3)
+    sensor = sensor_of(scene, FEET)
+    random_joint_state(scene)
+    step(scene, sensor, 3)
+    before = snapshot(sensor.wrench)
+    assert np.abs(before).max(axis=(1, 2)).all()
+    scene.physics.moved_mask = wp.array([True, False, True], dtype=wp.bool, device=scene.physics.device)
+    scene.physics.reset_mask.assign([False, False, True])
+    joint_q = snapshot(scene.physics.joint_q)
+    joint_q[[0, 2], 3:7] = [0.0, 0.0, 1.0, 0.0]
+    assign(scene.physics.joint_q, joint_q)
+    scene.physics.reset()
+    sensor.reset()
+    np.testing.assert_array_equal(sensor.wrench.numpy()[:2], before[:2])
+    assert not sensor.wrench.numpy()[2].any()

@@ -20,7 +20,8 @@ class Imu(BodySensor):
 
     The acceleration is the change of the frame's velocity over the last physics step. The solver's own acceleration
     would not do: it does not know of the damping that is integrated implicitly. So each physics step is measured, and
-    there is nothing to do in :meth:`update`. After a reset the sensor shows no acceleration but the gravity bias.
+    there is nothing to do in :meth:`update`. After a reset the sensor shows no acceleration but the gravity bias. After a
+    push it shows the new orientation and rates, and the acceleration of the last physics step; none counts the push.
 
     Args:
         cfg: Its configuration.
@@ -59,22 +60,23 @@ class Imu(BodySensor):
 
     def after_physics_step(self) -> None:
         """Measure the physics step that was just taken."""
-        self._measure(None)
+        self._measure(None, None)
 
     def update(self) -> None:
         """Do nothing: each physics step has been measured."""
 
     def reset(self) -> None:
-        """Measure the environments of ``physics.reset_mask`` as they are, without acceleration."""
-        self._measure(self._physics.reset_mask)
+        """Measure the environments of ``physics.moved_mask`` as they are, those of a reset without acceleration."""
+        self._measure(self._physics.moved_mask, self._physics.reset_mask)
 
-    def _measure(self, env_mask: wp.array | None) -> None:
+    def _measure(self, moved_mask: wp.array | None, reset_mask: wp.array | None) -> None:
         physics = self._physics
         self._launches.launch(
             measure_imu,
             physics.num_envs,
             [
-                env_mask,
+                moved_mask,
+                reset_mask,
                 physics.body_q,
                 physics.body_qd,
                 physics.body_com,
@@ -85,5 +87,5 @@ class Imu(BodySensor):
                 physics.dt,
             ],
             [self._last_lin_vel_w, self.state, physics.bad_measurement],
-            site="step" if env_mask is None else "reset",
+            site="step" if moved_mask is None else "reset",
         )

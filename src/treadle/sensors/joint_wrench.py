@@ -57,10 +57,21 @@ class JointWrenchSensor(BodySensor):
 
     def update(self) -> None:
         """Refresh the wrench from the last physics step."""
+        self._measure(None)
+
+    def reset(self) -> None:
+        """Measure the environments of ``physics.reset_mask``, where it is zero.
+
+        A body that is moved without a reset keeps the wrench of the last physics step, in the frame it had then.
+        """
+        self._measure(self._physics.reset_mask)
+
+    def _measure(self, env_mask: wp.array | None) -> None:
         physics = self._physics
         self._launches.launch(
             measure_joint_wrench,
             (physics.num_envs, self.num_bodies),
-            [physics.body_q, self._body_parent_f, self._body_ids, self._anchor_in_body, physics.body_com],
+            [env_mask, physics.body_q, self._body_parent_f, self._body_ids, self._anchor_in_body, physics.body_com],
             [self.wrench, physics.bad_measurement],
+            site="step" if env_mask is None else "reset",
         )

@@ -18,6 +18,7 @@ wp.set_module_options({"enable_backward": False})
 
 @wp.kernel
 def measure_joint_wrench(
+    env_mask: wp.array[wp.bool],
     body_q: wp.array2d[wp.transform],
     body_parent_f: wp.array2d[wp.spatial_vector],
     body_ids: wp.array[int],
@@ -26,8 +27,14 @@ def measure_joint_wrench(
     wrench_out: wp.array3d[float],
     bad_measurement_out: wp.array[wp.bool],
 ):
-    """Move the wrench from the body's centre of mass to the joint's anchor and express it in the anchor's frame."""
+    """Move the wrench from the body's centre of mass to the joint's anchor and express it in the anchor's frame.
+
+    Without a mask it does so in all environments.
+    """
     env, sensed = wp.tid()
+    if env_mask:
+        if not env_mask[env]:
+            return
     body = body_ids[sensed]
     rotation = wp.transform_get_rotation(body_q[env, body])
     force_b = wp.quat_rotate_inv(rotation, wp.spatial_top(body_parent_f[env, body]))
@@ -95,7 +102,8 @@ def clear_contacts(
 
 @wp.kernel
 def measure_imu(
-    env_mask: wp.array[wp.bool],
+    moved_mask: wp.array[wp.bool],
+    reset_mask: wp.array[wp.bool],
     body_q: wp.array2d[wp.transform],
     body_qd: wp.array2d[wp.spatial_vector],
     center_of_mass: wp.array2d[wp.vec3],
@@ -108,28 +116,31 @@ def measure_imu(
     state_out: ImuState,
     bad_measurement_out: wp.array[wp.bool],
 ):
-    """Measure a physics step, or the rest that a reset starts from. Without a mask it is a step.
+    """Measure a physics step, or the state that was written into the environments of a mask. Without one it is a step.
 
-    The acceleration is the change of the sensor's velocity over the step.
+    The acceleration is the change of the sensor's velocity over the step. A state that was written leaves it as it is,
+    except that it is none after a reset.
     """
     env = wp.tid()
-    rest = bool(False)
-    if env_mask:
-        rest = env_mask[env]
-        if not rest:
+    is_step, is_reset = bool(True), bool(False)
+    if moved_mask:
+        is_step = False
+        is_reset = reset_mask[env]
+        if not (moved_mask[env] or is_reset):
             return
     rotation = wp.transform_get_rotation(body_q[env, body])
     ang_vel_w = wp.spatial_bottom(body_qd[env, body])
     lever = wp.quat_rotate(rotation, wp.transform_get_translation(offset) - center_of_mass[env, body])
     lin_vel_w = wp.spatial_top(body_qd[env, body]) + wp.cross(ang_vel_w, lever)
     lin_acc_w = gravity_bias
-    if not rest:
+    if is_step:
         lin_acc_w = lin_acc_w + (lin_vel_w - last_lin_vel_w_out[env]) / dt
     quat = rotation * wp.transform_get_rotation(offset)
     last_lin_vel_w_out[env] = lin_vel_w
     state_out.quat_w[env] = quat
     state_out.ang_vel_b[env] = wp.quat_rotate_inv(quat, ang_vel_w)
-    state_out.lin_acc_b[env] = wp.quat_rotate_inv(quat, lin_acc_w)
+    if is_step or is_reset:
+        state_out.lin_acc_b[env] = wp.quat_rotate_inv(quat, lin_acc_w)
     state_out.projected_gravity_b[env] = wp.quat_rotate_inv(quat, wp.normalize(gravity[env]))
     finite = wp.isfinite(quat) and wp.isfinite(ang_vel_w) and wp.isfinite(lin_acc_w)
     if not finite:

@@ -30,7 +30,8 @@ class Sensor(Protocol):
     def reset(self) -> None:
         """Start anew in the environments of ``physics.reset_mask``, once :meth:`PhysicsBackend.reset` is done.
 
-        Nothing of the other environments changes.
+        Those of ``physics.moved_mask`` were moved without a reset, by a push for instance: what depends on pose and
+        velocity is measured there again. Nothing of the other environments changes.
         """
 
 
@@ -88,7 +89,7 @@ class BodySensor:
         raise NotImplementedError
 
     def reset(self) -> None:
-        """Start anew in the environments of ``physics.reset_mask``: all that is kept from step to step is physics'."""
+        """Measure again: all that is kept from step to step is physics', which has changed where it was to."""
         self.update()
 
 
