@@ -65,18 +65,19 @@ def captured_pointers(
 
 def _addresses(name: str, signature: ArgumentSignature) -> Iterator[tuple[str, int | None]]:
     """Yield the pointers in a signature by name."""
-    content: tuple[Any, ...] = signature.content
+    content: Any = signature.content
     if signature.kind == "array":
-        yield name, content[0]
-        if content[1] is not None:
-            yield f"{name}.grad", content[1]
+        yield name, content.pointer
+        if content.grad is not None:
+            yield f"{name}.grad", content.grad
     elif signature.kind == "indexedarray":
-        yield name, content[0]
-        for axis, index in enumerate(content[6]):
+        yield name, None if content.data is None else content.data.pointer
+        for axis, index in enumerate(content.indices):
             if index is not None:
                 yield f"{name}.indices[{axis}]", index
     elif signature.kind == "struct":
-        for field, part in content[1:]:
+        for field, part in content.fields:
             yield from _addresses(f"{name}.{field}", part)
     elif signature.kind == "buffer":
-        yield name, content[0][0] if isinstance(content[0], tuple) else content[0]
+        pointer = content.pointer
+        yield name, pointer[0] if isinstance(pointer, tuple) else pointer

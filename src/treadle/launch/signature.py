@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import warp as wp
@@ -17,6 +17,50 @@ __all__ = ["ArgumentSignature", "is_constant", "is_scalar", "is_struct", "leaves
 _NUMBERS = (bool, int, float, np.generic)
 _HALF_TYPES = (wp.float16, wp.bfloat16)
 """Scalar types whose C type holds bits, not the number."""
+
+
+class ArrayContent(NamedTuple):
+    """What a command holds of an array."""
+
+    pointer: int | None
+    grad: int | None
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    device: str
+
+
+class IndexedContent(NamedTuple):
+    """What it holds of an indexed array."""
+
+    data: ArrayContent | None
+    indices: tuple[int | None, ...]
+    shape: tuple[int, ...]
+
+
+class StructContent(NamedTuple):
+    """What it holds of a struct."""
+
+    name: str
+    fields: tuple[tuple[str, ArgumentSignature], ...]
+
+
+class BufferContent(NamedTuple):
+    """What it holds of an array of another library."""
+
+    pointer: Any
+    """The address, or what the array interface says: address and whether it is read-only."""
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    dtype: str
+
+
+class TextureContent(NamedTuple):
+    """What it holds of a texture."""
+
+    name: str
+    handle: int
+    device: str
 
 
 @dataclass(frozen=True)
@@ -54,7 +98,7 @@ class ArgumentSignature:
         if is_struct(value):
             return cls("struct", _struct_content(value))
         if isinstance(value, wp.Texture):
-            return cls("texture", (type(value).__name__, value.id, str(value.device)))
+            return cls("texture", TextureContent(type(value).__name__, value.id, str(value.device)))
         return cls._of_foreign(value, declared)
 
     @property
@@ -66,16 +110,18 @@ class ArgumentSignature:
         """Describe the argument for an error message."""
         if self.kind == "none":
             return "None"
-        if self.kind in ("array", "indexedarray"):
-            pointer, grad, dtype, shape, strides, device, *indices = self.content
-            text = f"{self.kind} of {dtype}, shape {shape}, strides {strides}, on {device}, at {_hex(pointer)}"
-            return text + (f", gradient at {_hex(grad)}" if grad else "") + (f", indices {indices}" if indices else "")
+        content: Any = self.content
+        if self.kind == "array":
+            return _array_text(self.kind, content)
+        if self.kind == "indexedarray":
+            data = "no array" if content.data is None else _array_text(self.kind, content.data)
+            return f"{data}, indices {list(content.indices)}, indexed shape {content.shape}"
         if self.kind == "texture":
-            return f"{self.content[0]} with handle {_hex(self.content[1])}, on {self.content[2]}"
+            return f"{content.name} with handle {_hex(content.handle)}, on {content.device}"
         if self.kind == "buffer":
-            return f"buffer at {self.content[0]}, shape {self.content[1]}, {self.content[3]}"
+            return f"buffer at {content.pointer}, shape {content.shape}, {content.dtype}"
         if self.kind == "struct":
-            return f"struct {self.content[0]} with " + ", ".join(f"{name}: {part}" for name, part in self.content[1:])
+            return f"struct {content.name} with " + ", ".join(f"{name}: {part}" for name, part in content.fields)
         if self.kind == "opaque":
             return f"{self.content[0]} object"
         return repr(self.shown) if not isinstance(self.shown, str) else self.shown
@@ -86,12 +132,15 @@ class ArgumentSignature:
         if isinstance(declared, type) and hasattr(value, "tolist"):
             return cls("value", (type(value).__name__, _nested_bits(value.tolist())), str(value))
         if hasattr(value, "data_ptr"):
-            return cls("buffer", (value.data_ptr(), tuple(value.shape), tuple(value.stride()), str(value.dtype)))
+            return cls(
+                "buffer",
+                BufferContent(value.data_ptr(), tuple(value.shape), tuple(value.stride()), str(value.dtype)),
+            )
         for interface in ("__cuda_array_interface__", "__array_interface__"):
             described = getattr(value, interface, None)
             if described is not None:
-                content = (described["data"], described["shape"], described.get("strides"), described["typestr"])
-                return cls("buffer", content)
+                data, strides = described["data"], described.get("strides")
+                return cls("buffer", BufferContent(data, described["shape"], strides, described["typestr"]))
         return cls("opaque", (type(value).__name__, id(value)))
 
 
@@ -152,28 +201,34 @@ def _nested_bits(value: Any) -> Any:
     return _scalar_bits(value, None) if is_scalar(value) else (type(value).__name__, repr(value))
 
 
-def _array_content(array: wp.array) -> tuple[Any, ...]:
+def _array_content(array: wp.array) -> ArrayContent:
     grad = array.grad
-    return (
-        array.ptr,
-        None if grad is None else grad.ptr,
-        getattr(array.dtype, "__name__", str(array.dtype)),
-        tuple(array.shape),
-        tuple(array.strides),
-        str(array.device),
+    return ArrayContent(
+        pointer=array.ptr,
+        grad=None if grad is None else grad.ptr,
+        dtype=getattr(array.dtype, "__name__", str(array.dtype)),
+        shape=tuple(array.shape),
+        strides=tuple(array.strides),
+        device=str(array.device),
     )
 
 
-def _indexed_content(array: wp.indexedarray) -> tuple[Any, ...]:
+def _array_text(kind: str, content: ArrayContent) -> str:
+    text = f"{kind} of {content.dtype}, shape {content.shape}, strides {content.strides}, on {content.device}"
+    grad = f", gradient at {_hex(content.grad)}" if content.grad else ""
+    return f"{text}, at {_hex(content.pointer)}{grad}"
+
+
+def _indexed_content(array: wp.indexedarray) -> IndexedContent:
     indices = tuple(None if index is None else index.ptr for index in array.indices)
-    data = (None,) * 6 if array.data is None else _array_content(array.data)
-    return (*data, indices, tuple(array.shape))
+    data = None if array.data is None else _array_content(array.data)
+    return IndexedContent(data, indices, tuple(array.shape))
 
 
-def _struct_content(value: Any) -> tuple[Any, ...]:
+def _struct_content(value: Any) -> StructContent:
     fields = sorted(value._cls.vars.items())
     parts = ((name, ArgumentSignature.of(getattr(value, name), var.type)) for name, var in fields)
-    return (value._cls.key, *parts)
+    return StructContent(value._cls.key, tuple(parts))
 
 
 def _hex(pointer: int | None) -> str:

@@ -143,10 +143,10 @@ def _argument(calls: _SiteCalls, events: list[Event], index: int) -> list[Argume
 def _changes(calls: _SiteCalls, name: str, by_step: list[list[Any]]) -> list[ArgumentChange]:
     """Return how a value changes, field by field where it is a struct."""
     values = [value for step in by_step for value in step]
-    if all(value.kind == "struct" for value in values) and len({value.content[0] for value in values}) == 1:
+    if all(value.kind == "struct" for value in values) and len({value.content.name for value in values}) == 1:
         fields = []
-        for number, (field_name, _) in enumerate(values[0].content[1:], 1):
-            parts = [[value.content[number][1] for value in step] for step in by_step]
+        for number, (field_name, _) in enumerate(values[0].content.fields):
+            parts = [[value.content.fields[number][1] for value in step] for step in by_step]
             if len({part for step in parts for part in step}) > 1:
                 fields += _changes(calls, f"{name}.{field_name}", parts)
         return fields
