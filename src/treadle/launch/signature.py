@@ -204,12 +204,12 @@ def _nested_bits(value: Any) -> Any:
 def _array_content(array: wp.array) -> ArrayContent:
     grad = array.grad
     return ArrayContent(
-        pointer=array.ptr,
-        grad=None if grad is None else grad.ptr,
-        dtype=getattr(array.dtype, "__name__", str(array.dtype)),
-        shape=tuple(array.shape),
-        strides=tuple(array.strides),
-        device=str(array.device),
+        array.ptr,
+        None if grad is None else grad.ptr,
+        getattr(array.dtype, "__name__", str(array.dtype)),
+        tuple(array.shape),
+        tuple(array.strides),
+        str(array.device),
     )
 
 
