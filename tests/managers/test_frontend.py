@@ -149,6 +149,49 @@ def test_functions_made_in_functions_have_warp_forms_of_their_own():
         warp_twin(f"{__name__}:made.<locals>.term")
 
 
+@pytest.mark.parametrize("name", ["my term", "a-b", "1st", "lambda", "a.b"])
+def test_names_of_terms_are_names(name):
+    with pytest.raises(ConfigError, match=rf"rewards has the name '{name}'; allowed: letters, digits and _"):
+        make_cartpole(rewards={name: RewardTermCfg(func=cart)})
+    with pytest.raises(ConfigError, match=rf"observations\.policy\.terms has the name '{name}'"):
+        make_cartpole(observations=policy(**{name: ObservationTermCfg(func=ramp)}))
+
+
+def test_terms_and_groups_that_are_none_are_left_out():
+    groups = policy(ramp=ObservationTermCfg(func=ramp), gone=None)
+    env = make_cartpole(
+        observations={**groups, "critic": None}, rewards={"gone": None, "cart": RewardTermCfg(func=cart)}
+    )
+    assert env.observation_manager.active_terms == {"policy": ["ramp"]}
+    assert env.reward_manager.active_terms == ["cart"]
+    env.close()
+    with pytest.raises(ConfigError, match=r"observations\.policy\.terms is empty"):
+        make_cartpole(observations=policy(gone=None))
+
+
+class pair(ManagerTermBase):
+    """A class whose buffer has the name that the kernel might give to what it returns."""
+
+    def __init__(self, cfg, env):
+        super().__init__(cfg, env)
+        self.value = wp.full(env.num_envs, 2.0, dtype=float, device=env.device)
+
+    def __call__(self, env) -> torch.Tensor:
+        """Return the buffer twice."""
+        return wp.to_torch(self.value)[:, None].repeat(1, 2)
+
+
+@warp_twin(pair)
+def _(env: int, value: wp.array[float]) -> wp.vec2:
+    return wp.vec2(value[env], value[env])
+
+
+def test_a_buffer_may_be_called_value():
+    env = make_cartpole(observations=policy(a=ObservationTermCfg(func=pair)))
+    assert torch.equal(env.reset()[0]["policy"], torch.full((5, 2), 2.0))
+    env.close()
+
+
 def test_a_term_may_ask_for_its_torch_form():
     terms = {"cart": RewardTermCfg(func=cart, twin="torch")}
     with pytest.raises(MissingTwinsError, match=r"rewards\.cart\.twin is 'torch'"):
@@ -243,7 +286,7 @@ def _(env: int, asset: ArticulationState) -> float:
 
 
 def test_a_warp_form_that_does_not_compile_is_said_when_the_environment_is_made():
-    with pytest.raises(ConfigError, match=r"kernel .*rewards[\s\S]*no_such_field\(env, robot\)[\s\S]*not an attribute"):
+    with pytest.raises(ConfigError, match=r"kernel rewards: [\s\S]*no_such_field\(env, robot\)[\s\S]*not an attribute"):
         make_cartpole(rewards={"a": RewardTermCfg(func=no_such_field)})
-    with pytest.raises(ConfigError, match=r"kernel .*rewards"):
+    with pytest.raises(ConfigError, match=r"kernel rewards: "):
         make_cartpole(rewards={"a": RewardTermCfg(func=another_type)})

@@ -132,9 +132,7 @@ def test_the_terms_flags_count_where_the_group_sets_no_history():
     assert values.shape == (5, ENVS, 2, 6)
     torch.testing.assert_close(values[4, :, :, 3:], -expected_ramp([3, 4]).transpose(0, 1), rtol=0, atol=0)
     terms["b"].flatten_history_dim = True
-    with pytest.raises(
-        ConfigError, match=r"observations\.policy: .*is False and True; allowed: one"
-    ):
+    with pytest.raises(ConfigError, match=r"observations\.policy: .*is False and True; allowed: one"):
         make_cartpole(observations={"policy": ObservationGroupCfg(terms=terms)})
     with pytest.raises(ConfigError, match=r"observations\.policy\.flatten_history_dim is False; allowed: with"):
         make_cartpole(observations={"policy": ObservationGroupCfg(terms=terms, flatten_history_dim=False)})

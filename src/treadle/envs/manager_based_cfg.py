@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 from treadle.envs.cfg import EnvCfg
 from treadle.managers import (
@@ -17,6 +17,7 @@ from treadle.managers import (
     RewardTermCfg,
     TerminationTermCfg,
 )
+from treadle.managers.cfg import pairs_of, terms_problems
 
 __all__ = ["ManagerBasedRLEnvCfg"]
 
@@ -36,10 +37,10 @@ _MANAGERS = (
 class ManagerBasedRLEnvCfg(EnvCfg):
     """Configuration of an environment that is a set of terms. One configuration serves both frontends.
 
-    A term that is ``None`` is left out.
+    A term, or a group of observations, that is ``None`` is left out.
     """
 
-    observations: dict[str, ObservationGroupCfg] = field(default_factory=dict)
+    observations: dict[str, ObservationGroupCfg | None] = field(default_factory=dict)
     """Observation groups by name."""
     actions: dict[str, ActionTermCfg] = field(default_factory=dict)
     """Action terms by name, in the order of their columns."""
@@ -65,13 +66,7 @@ class ManagerBasedRLEnvCfg(EnvCfg):
         yield from super().problems()
         yield from self.recording.problems("recording")
         for name in ("observations", "actions"):
-            if not getattr(self, name):
+            if all(term is None for _, term in pairs_of(getattr(self, name))):
                 yield f"{name} is empty; allowed: at least one"
         for manager in _MANAGERS:
-            terms = getattr(self, manager)
-            pairs = (
-                terms.items() if isinstance(terms, dict) else ((f.name, getattr(terms, f.name)) for f in fields(terms))
-            )
-            for name, term in pairs:
-                if term is not None:
-                    yield from term.problems(f"{manager}.{name}")
+            yield from terms_problems(getattr(self, manager), manager)

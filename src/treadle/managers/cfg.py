@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import keyword
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
 from treadle._checks import choice_problems, is_finite
+from treadle._frozen import thawed_value
 from treadle.managers.modifiers import ModifierCfg
 from treadle.managers.noise import NoiseCfg, NoiseModelCfg
 from treadle.managers.scene_entity import Internal, SceneEntityCfg
@@ -23,7 +25,28 @@ __all__ = [
     "RewardTermCfg",
     "TermCfg",
     "TerminationTermCfg",
+    "pairs_of",
+    "terms_problems",
 ]
+
+
+def pairs_of(terms: Any) -> Iterable[tuple[str, Any]]:
+    """Return name and configuration of each term, or group of terms, of a dictionary or a dataclass."""
+    return terms.items() if isinstance(terms, Mapping) else [(f.name, getattr(terms, f.name)) for f in fields(terms)]
+
+
+def terms_problems(terms: Any, where: str) -> Iterator[str]:
+    """Yield one sentence for each value of terms, or of groups of them, that is not allowed. ``None`` is none.
+
+    Args:
+        terms: Configurations by name, or a dataclass with a field for each.
+        where: Path of the terms in the configuration.
+    """
+    for name, term in pairs_of(terms):
+        if not name.isidentifier() or keyword.iskeyword(name):
+            yield f"{where} has the name {name!r}; allowed: letters, digits and _, no digit first, no keyword of Python"
+        if term is not None:
+            yield from term.problems(f"{where}.{name}")
 
 
 @dataclass(kw_only=True)
@@ -37,6 +60,10 @@ class TermCfg:
     twin: Internal = field(default=None, repr=False, compare=False, metadata={"stored": False})
     """Warp form of ``func``; ``None`` takes the one that :func:`treadle.managers.warp_twin` declared for it, and
     ``"torch"`` runs ``func`` in torch between graphs, where the environment allows torch terms."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        values = {item.name: thawed_value(getattr(self, item.name), memo) for item in fields(self)}
+        return type(self)(**values)
 
     def problems(self, where: str) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed."""
@@ -117,8 +144,8 @@ class ObservationTermCfg(TermCfg):
 class ObservationGroupCfg:
     """A group of observation terms, which a learner sees as one input."""
 
-    terms: dict[str, ObservationTermCfg] = field(default_factory=dict)
-    """Terms by name, in the order of their columns."""
+    terms: dict[str, ObservationTermCfg | None] = field(default_factory=dict)
+    """Terms by name, in the order of their columns. One that is ``None`` is left out."""
     concatenate_terms: bool = True
     """Whether the group is one tensor, shape (num_envs, size), rather than one tensor per term."""
     enable_corruption: bool = False
@@ -131,14 +158,13 @@ class ObservationGroupCfg:
 
     def problems(self, where: str) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed."""
-        if not self.terms:
+        if all(term is None for _, term in pairs_of(self.terms)):
             yield f"{where}.terms is empty; allowed: at least one term"
         if self.history_length is not None and not 0 <= self.history_length <= 1000:
             yield f"{where}.history_length is {self.history_length}; allowed: 0 to 1000, or None"
         if self.history_length is None and not self.flatten_history_dim:
             yield f"{where}.flatten_history_dim is False; allowed: with history_length, or that of each term"
-        for name, term in self.terms.items():
-            yield from term.problems(f"{where}.terms.{name}")
+        yield from terms_problems(self.terms, f"{where}.terms")
 
 
 @dataclass(kw_only=True)

@@ -40,6 +40,7 @@ class KernelBuilder:
         self._annotations: dict[str, str] = {}
         self._names: dict[int, str] = {}
         self._functions: dict[str, Any] = {}
+        self._locals: set[str] = set()
         self._lines: list[str] = []
         self._indent = 1
         self._kept: list[Any] = []
@@ -84,6 +85,16 @@ class KernelBuilder:
         self._annotations[name] = self._annotation(value)
         return name
 
+    def local(self, name: str) -> str:
+        """Return the name of a new variable.
+
+        Args:
+            name: Suggestion; another one is found where it is taken.
+        """
+        name = self._free_name(name)
+        self._locals.add(name)
+        return name
+
     def type(self, dtype: Any) -> str:
         """Return the name under which the kernel constructs a vector or a matrix."""
         return type_name(dtype, self._functions)
@@ -102,7 +113,8 @@ class KernelBuilder:
         """Return the name under which the kernel calls a Warp function."""
         name = base = func.key.rpartition(".")[2].lstrip("_") or "term"
         number = 1
-        while self._functions.get(name, func) is not func or name in self._annotations or name in _LOCALS:
+        taken = {*self._annotations, *self._locals, *_LOCALS}
+        while self._functions.get(name, func) is not func or name in taken:
             number += 1
             name = f"{base}_{number}"
         self._functions[name] = func
@@ -125,7 +137,7 @@ class KernelBuilder:
 
     def _free_name(self, name: str) -> str:
         base, number = name, 1
-        while name in self._annotations or name in self._functions or name in _LOCALS:
+        while name in {*self._annotations, *self._functions, *self._locals, *_LOCALS}:
             number += 1
             name = f"{base}_{number}"
         return name
@@ -203,8 +215,17 @@ def load_kernels(kernels: Iterable[FusedKernel], device: wp.DeviceLike) -> None:
         modules = [kernel.kernel.module for kernel in kernels]
         wp.force_load(device, modules=modules, max_workers=_workers(device, len(modules)))
     except Exception as error:
-        names = ", ".join(kernel.name for kernel in kernels)
-        raise ConfigError(f"Warp refuses a generated kernel ({names}): {error}") from error
+        name = next((kernel.name for kernel in kernels if _is_refused(kernel, device)), "unknown")
+        raise ConfigError(f"Warp refuses the generated kernel {name}: {error}") from error
+
+
+def _is_refused(kernel: FusedKernel, device: wp.DeviceLike) -> bool:
+    """Return whether Warp refuses this kernel, of those that were to be loaded together."""
+    try:
+        wp.force_load(device, modules=[kernel.kernel.module], max_workers=0)
+    except Exception:
+        return True
+    return False
 
 
 def _workers(device: wp.DeviceLike, count: int) -> int:

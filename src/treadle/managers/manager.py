@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -12,7 +11,7 @@ import warp as wp
 from treadle.assets.articulation_data import torch_view
 from treadle.errors import ConfigError, UnknownNameError
 from treadle.launch import Stage
-from treadle.managers.cfg import TermCfg
+from treadle.managers.cfg import TermCfg, pairs_of, terms_problems
 from treadle.managers.kernel_builder import KernelBuilder
 from treadle.managers.params import DeviceParams
 from treadle.managers.term import Term, as_cfg
@@ -128,7 +127,7 @@ class Manager(Generic[C]):
             ConfigError: A value is not allowed.
         """
         new = {name: as_cfg(term) for name, term in iterate_terms(terms)}
-        if problems := [text for name, term in new.items() for text in term.problems(f"{self.kind}.{name}")]:
+        if problems := list(terms_problems(new, self.kind)):
             raise ConfigError.from_problems(problems)
         old = self._cfg
         new = {name: old[name] if name in old and old[name] == term else term for name, term in new.items()}
@@ -282,9 +281,4 @@ def iterate_terms(terms: Any) -> Iterable[tuple[str, Any]]:
     """
     if terms is None:
         return []
-    pairs = (
-        terms.items()
-        if isinstance(terms, Mapping)
-        else [(f.name, getattr(terms, f.name)) for f in dataclasses.fields(terms)]
-    )
-    return [(name, term) for name, term in pairs if term is not None]
+    return [(name, term) for name, term in pairs_of(terms) if term is not None]

@@ -30,7 +30,7 @@ class ObservationManager:
 
     kind: ClassVar[str] = "observations"
 
-    def __init__(self, cfg: Mapping[str, ObservationGroupCfg], env: Any):
+    def __init__(self, cfg: Mapping[str, ObservationGroupCfg | None], env: Any):
         self.groups = {name: ObservationGroup(name, group, env) for name, group in iterate_terms(cfg)}
 
     def make(self) -> None:
@@ -167,7 +167,7 @@ class ObservationGroup(Manager[ObservationTermCfg]):
         elif kind is bool:
             builder.line(f"{buffer}[env, {first}] = wp.where({term.call.expression(builder)}, 1.0, 0.0)")
         else:
-            variable = f"{term.name}_value"
+            variable = builder.local(f"{term.name}_value")
             builder.line(f"{variable} = {term.call.expression(builder)}")
             with builder.block(f"for i in range({width}):"):
                 builder.line(f"{buffer}[env, {first} + i] = {variable}[i]")
@@ -193,7 +193,8 @@ class ObservationGroup(Manager[ObservationTermCfg]):
                 raise ConfigError(
                     f"{term.where}: the Warp form writes a slice and has no torch form; allowed: one with width="
                 )
-        value = term.torch()
+        with self.env.unchanged(term.instance):
+            value = term.torch()
         if not isinstance(value, torch.Tensor) or value.dim() not in (1, 2) or value.shape[0] != self.env.num_envs:
             allowed = f"a tensor of shape ({self.env.num_envs},) or ({self.env.num_envs}, size)"
             raise ConfigError(f"{term.where} returned {describe(value)}; allowed: {allowed}")

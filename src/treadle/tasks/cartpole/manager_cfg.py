@@ -32,8 +32,8 @@ def _pole() -> SceneEntityCfg:
     return SceneEntityCfg(joint_names="cart_to_pole")
 
 
-def _observations() -> dict[str, ObservationGroupCfg]:
-    terms = {
+def _observations() -> dict[str, ObservationGroupCfg | None]:
+    terms: dict[str, ObservationTermCfg | None] = {
         "joint_pos_rel": ObservationTermCfg(func=mdp.joint_pos_rel),
         "joint_vel_rel": ObservationTermCfg(func=mdp.joint_vel_rel),
     }
@@ -89,7 +89,7 @@ class CartpoleEnvCfg(ManagerBasedRLEnvCfg):
     """Physics steps per environment step."""
     episode_length_s: float = 5.0
     """Length of an episode [s]."""
-    observations: dict[str, ObservationGroupCfg] = field(default_factory=_observations)
+    observations: dict[str, ObservationGroupCfg | None] = field(default_factory=_observations)
     """Observation groups by name."""
     actions: dict[str, ActionTermCfg] = field(default_factory=_actions)
     """Action terms by name."""

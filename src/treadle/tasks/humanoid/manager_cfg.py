@@ -59,7 +59,9 @@ def _scene() -> SceneCfg:
 class HumanoidEnvCfg(LocomotionManagerEnvCfg):
     """The humanoid: 87 observations, 21 actions."""
 
-    observations: dict[str, ObservationGroupCfg] = field(default_factory=lambda: locomotion_observations(_NUMBERS))
+    observations: dict[str, ObservationGroupCfg | None] = field(
+        default_factory=lambda: locomotion_observations(_NUMBERS)
+    )
     """Observation groups by name."""
     actions: dict[str, ActionTermCfg] = field(default_factory=_actions)
     """Action terms by name."""

@@ -60,10 +60,10 @@ class LocomotionNumbers:
     """Weight of ending in a terminal state, paid once."""
 
 
-def locomotion_observations(numbers: LocomotionNumbers) -> dict[str, ObservationGroupCfg]:
+def locomotion_observations(numbers: LocomotionNumbers) -> dict[str, ObservationGroupCfg | None]:
     """Return the observation group of the policy."""
     feet = SceneEntityCfg(name=FEET_SENSOR)
-    terms = {
+    terms: dict[str, ObservationTermCfg | None] = {
         "base_height": ObservationTermCfg(func=mdp.base_pos_z),
         "base_lin_vel": ObservationTermCfg(func=mdp.base_lin_vel),
         "base_ang_vel": ObservationTermCfg(func=mdp.base_ang_vel, scale=numbers.ang_vel_scale),
