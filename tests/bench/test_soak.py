@@ -11,8 +11,9 @@ import warp as wp
 from treadle.bench.soak import program as programs
 from treadle.bench.soak.cfg import SoakCfg
 from treadle.bench.soak.program import Program
-from treadle.bench.soak.report import text
+from treadle.bench.soak.report import docs_block, text
 from treadle.bench.soak.run import growth, run_soak
+from treadle.cli import main
 from treadle.launch.record import LaunchRecord
 
 CFG = SoakCfg(device="cpu", minutes=0.02, samples=8)
@@ -54,6 +55,19 @@ def test_nothing_grows():
     assert len(report["samples"]) == 8
     assert "nothing grew" in text(report)
     json.dumps(report, allow_nan=False)
+
+
+def test_a_report_is_shown_again_and_put_on_a_page(tmp_path, capsys):
+    report = run_soak(CFG, ["bench", "soak"])
+    saved, page = tmp_path / "soak.json", tmp_path / "page.md"
+    saved.write_text(json.dumps(report))
+    page.write_text("Before\n<!-- begin soak -->\n<!-- end soak -->\nafter\n")
+    assert main(["bench", "report", str(saved), "--update-docs", str(page)]) == 0
+    assert capsys.readouterr().out.strip() == text(report)
+    assert page.read_text() == f"Before\n<!-- begin soak -->\n{docs_block(report)}\n<!-- end soak -->\nafter\n"
+    assert f"comparisons {report['counts']['comparisons']}" in page.read_text()
+    page.write_text("nothing")
+    assert main(["bench", "report", str(saved), "--update-docs", str(page)]) == 2
 
 
 def test_a_leak_is_found(monkeypatch):
