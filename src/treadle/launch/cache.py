@@ -97,7 +97,7 @@ class LaunchCache:
             dim: Number of threads, an integer or up to four extents. A launch without threads does nothing.
             inputs: Input arguments.
             outputs: Output arguments.
-            site: Names the argument set.
+            site: Names the argument set. Give it, and all that follows, by name.
             stream: CUDA stream of this call, not remembered; ``None`` takes the device's current stream at each call.
             block_dim: Threads per block.
             max_blocks: Most blocks; 0 for no limit.
