@@ -142,3 +142,17 @@ def test_errors():
         env_with(a=EventTermCfg(func=tally, mode="interval"))
     with pytest.raises(ConfigError, match=r"events\.a\.mode is 'never'; allowed: prestartup, startup, reset, interval"):
         env_with(a=EventTermCfg(func=tally, mode="never"))
+
+
+def test_events_with_indices_are_not_called_for_no_environment():
+    calls = []
+
+    def event(env, env_ids):
+        calls.append(env_ids.tolist())
+
+    env = env_with("torch", a=EventTermCfg(func=event))
+    env.reset()
+    step(env, 3)
+    env.reset(env_ids=[1, 3])
+    assert calls == [[0, 1, 2, 3, 4], [1, 3]]
+    env.close()

@@ -257,6 +257,33 @@ def test_a_torch_term_of_the_wrong_shape_or_type():
         make_cartpole(frontend="torch", observations=policy(number=ObservationTermCfg(func=number)))
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.complex64])
+def test_numbers_of_another_kind_are_refused(dtype):
+    def term(env):
+        return torch.zeros(env.num_envs, dtype=dtype)
+
+    for fields in (
+        {"rewards": {"a": RewardTermCfg(func=term)}},
+        {"observations": policy(a=ObservationTermCfg(func=term))},
+    ):
+        env = make_cartpole(frontend="torch", **fields)
+        with pytest.raises(
+            ConfigError, match=rf"returned .* {dtype}; allowed: .* of a floating-point type or torch.bool"
+        ):
+            env.step(torch.zeros(5, 1))
+        env.close()
+
+
+def test_a_tensor_on_another_device_is_refused():
+    def term(env):
+        return torch.zeros(env.num_envs, device="meta")
+
+    env = make_cartpole(frontend="torch", rewards={"a": RewardTermCfg(func=term)})
+    with pytest.raises(ConfigError, match=r"rewards\.a returned .* on meta; allowed: cpu"):
+        env.step(torch.zeros(5, 1))
+    env.close()
+
+
 def test_the_configuration_given_is_not_changed():
     cfg = task_spec("Cartpole").load_env_cfg()
     before = copy.deepcopy(cfg)

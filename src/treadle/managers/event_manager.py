@@ -12,6 +12,7 @@ import warp as wp
 from treadle.assets.articulation_data import torch_view
 from treadle.launch import Stage
 from treadle.managers.cfg import EventTermCfg
+from treadle.managers.env_state import STEPPING
 from treadle.managers.kernel_builder import KernelBuilder
 from treadle.managers.manager import TORCH_CODE, Manager, check_twin
 from treadle.managers.term import Term
@@ -127,7 +128,7 @@ class EventManager(Manager[EventTermCfg]):
         buffers = self.env.buffers.torch
         for name in names:
             mask = self._due_views.get(name, self.env.reset_mask)
-            call_with_mask(self.terms[name], mask)
+            call_with_mask(self.terms[name], mask, skip_none=True)
             if self._cfg[name].mode == "interval":
                 buffers.moved_mask.logical_or_(mask)
 
@@ -159,7 +160,7 @@ class EventManager(Manager[EventTermCfg]):
         restart = f"{state}.common_step[env] == 0" if shared else f"{state}.reset_mask[env]"
         with builder.block(f"if {restart}:"):
             builder.line(f"{timer}[env] = 0.0")
-        with builder.block(f"elif {state}.phase[env] == 2:"):
+        with builder.block(f"elif {state}.phase[env] == {STEPPING}:"):
             builder.line(f"{timer}[env] = {timer}[env] - {state}.step_dt")
             builder.line(f"{due}[env] = {timer}[env] < 1.0e-6")
         with builder.block(f"if {due}[env] or {restart}:"):
@@ -184,8 +185,16 @@ class EventManager(Manager[EventTermCfg]):
         return any(getattr(old, field) != getattr(new, field) for field in fields)
 
 
-def call_with_mask(term: Term, mask: torch.Tensor) -> Any:
-    """Call a torch event with a mask, or with indices where it asks for ``env_ids``."""
+def call_with_mask(term: Term, mask: torch.Tensor, *, skip_none: bool = False) -> Any:
+    """Call a torch event with a mask, or with indices where it asks for ``env_ids``.
+
+    Args:
+        term: The event.
+        mask: Environments, bool, shape (num_envs,).
+        skip_none: Leave the call out where there are no indices.
+    """
     func: Callable[..., Any] = term.cfg.func if term.instance is None else term.instance.__call__
-    takes_ids = "env_ids" in inspect.signature(func).parameters
-    return term.torch(mask.nonzero().flatten() if takes_ids else mask)
+    if "env_ids" not in inspect.signature(func).parameters:
+        return term.torch(mask)
+    env_ids = mask.nonzero().flatten()
+    return None if skip_none and not env_ids.numel() else term.torch(env_ids)

@@ -256,15 +256,28 @@ class TermColumns:
     def write(self, term: Term, value: Any, allowed: str, dtypes: Sequence[torch.dtype] = ()) -> None:
         """Write what a term returned into its columns.
 
+        Args:
+            term: The term.
+            value: What it returned.
+            allowed: What it may return, for the error.
+            dtypes: Types that it may return; none for all floating-point types and bool.
+
         Raises:
-            ConfigError: It is no tensor of the right shape and type.
+            ConfigError: It is no tensor of the right shape and type, on the right device.
         """
         view = self._views[term.name]
         shape = tuple(view.shape)
         fits = isinstance(value, torch.Tensor) and tuple(value.shape) in (shape, shape[:1] if shape[1] == 1 else shape)
-        if not fits or (dtypes and value.dtype not in dtypes):
-            raise ConfigError(f"{term.where} returned {describe(value)}; allowed: {allowed}")
+        if fits and value.device != view.device:
+            raise ConfigError(f"{term.where} returned {describe(value)} on {value.device}; allowed: {view.device}")
+        if not fits or not (value.dtype in dtypes or (not dtypes and _is_real(value))):
+            kinds = "" if dtypes else ", of a floating-point type or torch.bool"
+            raise ConfigError(f"{term.where} returned {describe(value)}; allowed: {allowed}{kinds}")
         view.copy_(value if value.dim() == 2 else value[:, None])
+
+
+def _is_real(value: torch.Tensor) -> bool:
+    return value.is_floating_point() or value.dtype is torch.bool
 
 
 def describe(value: Any) -> str:
