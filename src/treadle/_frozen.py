@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 
 from treadle.errors import ConfigError
 
-__all__ = ["frozen_copy"]
+__all__ = ["frozen_copy", "thawed_value"]
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ def _frozen_class(cls: type) -> type:
     """Return a subclass whose instances refuse assignments; it keeps the name, and copies are of the class itself."""
 
     def thaw(self: Any, memo: dict[int, Any]) -> Any:
-        values = {field: copy.deepcopy(getattr(self, field.name), memo) for field in dataclasses.fields(self)}
+        values = {field: thawed_value(getattr(self, field.name), memo) for field in dataclasses.fields(self)}
         thawed = cls(**{field.name: value for field, value in values.items() if field.init})
         for field, value in values.items():
             setattr(thawed, field.name, value)
@@ -59,6 +59,11 @@ def _frozen_class(cls: type) -> type:
 
     body = {"__setattr__": _refuse, "__delattr__": _refuse, "__deepcopy__": thaw, "__module__": cls.__module__}
     return type(cls.__name__, (cls,), body)
+
+
+def thawed_value(value: Any, memo: dict[int, Any]) -> Any:
+    """Return a copy that can be changed. What can be called is no data, and stays what it is."""
+    return value if callable(value) else copy.deepcopy(value, memo)
 
 
 class _FrozenDict(dict[Any, Any]):

@@ -68,6 +68,8 @@ class ManagerBasedRLEnv(VectorEnv):
             self.num_envs, self.num_actions, {}, len(self.reward_manager.active_terms), self.device
         )
         self.physics.moved_mask = self.buffers.moved_mask
+        self._ended = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
+        """Environments that ended in the last step and were reset from outside since, bool, shape (num_envs,)."""
         self.state = self._make_state()
         """The environments' state as one argument of a kernel."""
         self._make_terms()
@@ -160,7 +162,8 @@ class ManagerBasedRLEnv(VectorEnv):
 
     def _before_step(self, actions: torch.Tensor) -> None:
         if self.curriculum_manager.active_terms:
-            self.curriculum_manager.compute(self.reset_mask)
+            self.curriculum_manager.compute(self.reset_mask | self._ended)
+            self._ended.zero_()
         self.buffers.torch.action_input.copy_(actions)
         self.recorder_manager.begin_step()
 
@@ -242,6 +245,12 @@ class ManagerBasedRLEnv(VectorEnv):
 
         return restore
 
+    def _before_reset(self) -> None:
+        self._ended.logical_or_(self.reset_mask)
+
+    def _abort_step(self) -> None:
+        self.recorder_manager.abort_step()
+
     @contextlib.contextmanager
     def only_observed(self, instance: Any) -> Iterator[None]:
         """While :meth:`reset` runs, put the state of a class term in the environments that are not reset back.
@@ -252,16 +261,29 @@ class ManagerBasedRLEnv(VectorEnv):
         if instance is None or not self._is_resetting:
             yield
             return
-        views = [torch_view(value) if isinstance(value, wp.array) else value for value in vars(instance).values()]
-        views = [v for v in views if isinstance(v, torch.Tensor) and v.dim() and v.shape[0] == self.num_envs]
-        before = [view.clone() for view in views]
+        saved = [(view, view.clone()) for view in self._rows_of(instance)]
         yield
-        for view, saved in zip(views, before, strict=True):
+        for view, before in saved:
             mask = self.reset_mask.reshape(-1, *[1] * (view.dim() - 1))
-            view.copy_(torch.where(mask, view, saved))
+            view.copy_(torch.where(mask, view, before))
+
+    @contextlib.contextmanager
+    def unchanged(self, instance: Any) -> Iterator[None]:
+        """Put the state of a class term, ``None`` for one without, and all random numbers back afterwards."""
+        views = [] if instance is None else self._rows_of(instance)
+        saved = [(view, view.clone()) for view in (*views, self.buffers.torch.random_state)]
+        yield
+        for view, before in saved:
+            view.copy_(before)
+
+    def _rows_of(self, instance: Any) -> list[torch.Tensor]:
+        """Return the attributes of a term that have a row per environment."""
+        views = [torch_view(value) if isinstance(value, wp.array) else value for value in vars(instance).values()]
+        return [v for v in views if isinstance(v, torch.Tensor) and v.dim() and v.shape[0] == self.num_envs]
 
     def _run_reset(self) -> None:
         self._is_resetting = True
+        self.termination_manager.clear(self.reset_mask)
         try:
             super()._run_reset()
         finally:

@@ -133,8 +133,12 @@ class VectorEnv:
                 self.pipeline.run()
         except BaseException:  # the kernels may have counted the step, or not
             self.common_step_counter = int(self.buffers.common_step.numpy()[0])
+            self._abort_step()
             raise
         return (*self.buffers.outputs.read(self.common_step_counter), {})
+
+    def _abort_step(self) -> None:
+        """Forget what was noted of a step that failed."""
 
     def _before_step(self, actions: torch.Tensor) -> None:
         """Take the actions over, before the stages run."""
@@ -164,13 +168,17 @@ class VectorEnv:
             mask.fill_(True)
         buffers = self.buffers
         with self.scope.exclusive(), torch_stream(self.device):
-            for flag in (buffers.terminated, buffers.truncated, buffers.non_finite, buffers.bad_observation):
-                flag.zero_()
+            for name in ("terminated", "truncated", "non_finite", "bad_observation"):
+                getattr(buffers.torch, name).masked_fill_(mask, False)
+            self._before_reset()
             self._reset_mask.copy_(mask)
             self._run_reset()
             self._reset_mask.zero_()
         self._is_reset = True
         return self.observations, {}
+
+    def _before_reset(self) -> None:
+        """Keep what :attr:`reset_mask` says of the last step, before it is overwritten."""
 
     def _run_reset(self) -> None:
         """Reset the environments in :attr:`reset_mask`, and observe them."""

@@ -93,7 +93,15 @@ class TerminationTermCfg(TermCfg):
     """A termination term: ``f(env, **params)`` returns bool, shape (num_envs,)."""
 
     time_out: bool = False
-    """Whether the term cuts the episode short rather than ending it in a terminal state."""
+    """Whether the term cuts the episode short rather than ending it in a terminal state. It has to where the function
+    has an attribute ``needs_time_out`` that holds, as one that reads the episode length should."""
+
+    def problems(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each value that is not allowed."""
+        yield from super().problems(where)
+        if getattr(self.func, "needs_time_out", False) and not self.time_out:
+            name = getattr(self.func, "__name__", repr(self.func))
+            yield f"{where}.time_out is {self.time_out}; allowed with {name}: True, so that its end is no terminal state"
 
 
 @dataclass(kw_only=True)

@@ -258,7 +258,8 @@ class CommandManager:
         views.time_left.copy_(torch.where(draw, times, views.time_left))
         term._resample_command(draw)
         views.counter.add_(draw)
-        term._update_command()
+        with self.env.only_observed(term):
+            term._update_command()
 
 
 def _fixed_problems(term: CommandTerm, cfg: CommandTermCfg, where: str) -> Iterator[str]:

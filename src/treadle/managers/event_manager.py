@@ -39,6 +39,7 @@ class EventManager(Manager[EventTermCfg]):
         super().__init__(cfg, env)
         self._numbers: dict[str, int] = {}
         self._timers: dict[str, wp.array] = {}
+        self._shared: dict[str, bool] = {}
         self._last_resets: dict[str, wp.array] = {}
         self._due: dict[str, wp.array] = {}
         self.shared_random_state = wp.zeros(env.num_envs, dtype=wp.uint32, device=env.device)
@@ -51,6 +52,10 @@ class EventManager(Manager[EventTermCfg]):
         limited = [
             name for name, term in self._cfg.items() if term.mode == "reset" and term.min_step_count_between_reset
         ]
+        shared = {name: self._cfg[name].is_global_time for name in intervals}
+        for name in {name for name, flag in shared.items() if self._shared.get(name, flag) != flag}:
+            del self._timers[name]
+        self._shared = shared
         self._numbers = {name: self.params.add(interval or (1.0, 1.0)) for name, interval in intervals.items()}
         self._timers = {
             name: self._kept(self._timers, name, interval[1] if interval else 1.0, float)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import linecache
 import os
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -19,6 +21,8 @@ __all__ = ["FusedKernel", "KernelBuilder", "compile_kernel", "load_kernels", "ty
 
 _LOCALS = frozenset("wp env thread i k step x y rng lag draw weight value holds is_terminal is_time_out".split())
 """Names that generated lines use for themselves."""
+_MOST_BYTES = 32_764
+"""Arguments that a kernel may take on GPUs from Volta on, with CUDA 12.1 or later; 4 KiB before."""
 _DECORATOR = '@wp.kernel(module="unique", enable_backward=False)'
 
 
@@ -130,8 +134,17 @@ class KernelBuilder:
         return f"{head}\n    {index} = wp.tid()\n{body}\n"
 
     def build(self, scope: LaunchScope, num_envs: int) -> FusedKernel:
-        """Return the kernel, which is compiled and bound when it is first launched."""
+        """Return the kernel, which is compiled and bound when it is first launched.
+
+        Raises:
+            ConfigError: The arguments are larger than a GPU takes.
+        """
         values = [self._late[name]() if name in self._late else self._values[name] for name in self._annotations]
+        if (size := sum(map(_size, values))) > _MOST_BYTES:
+            raise ConfigError(
+                f"kernel {self.name} has {len(values)} arguments of {size} B; allowed: {_MOST_BYTES} B, so fewer terms "
+                f"that have selections and buffers of their own"
+            )
         dim = (num_envs, self._threads) if self._threads else num_envs
         return FusedKernel(self.name, self.source(), self._functions, values, scope, dim)
 
@@ -202,6 +215,14 @@ class FusedKernel:
         if self._bound is None:
             self._bound = self.scope.launches.bind(self.kernel, self._dim, self._values)
         self._bound()
+
+
+def _size(value: Any) -> int:
+    """Return the size of an argument of a kernel [B]."""
+    if isinstance(value, bool | int | float):
+        return 8
+    plain = value._ctype if hasattr(value, "_cls") else value.__ctype__() if isinstance(value, wp.array) else value
+    return ctypes.sizeof(plain)
 
 
 def load_kernels(kernels: Iterable[FusedKernel], device: wp.DeviceLike) -> None:

@@ -64,13 +64,18 @@ class RecorderManager:
         env: The environment, whose ``cfg.recording`` says where to.
 
     Raises:
-        ConfigError: There are terms, and h5py is missing or the file can't be opened.
+        ConfigError: There are terms, and h5py is missing or the file can't be opened; or there is no termination term
+            of the name ``recording.success_term``.
     """
 
     kind: ClassVar[str] = "recorders"
 
     def __init__(self, cfg: Mapping[str, RecorderTermCfg | None], env: Any):
         self.env = env
+        success, endings = env.cfg.recording.success_term, env.termination_manager.active_terms
+        if success is not None and success not in endings:
+            allowed = ", ".join([*endings, "None"])
+            raise ConfigError(f"recording.success_term is {success!r}; allowed: {allowed}")
         self.terms = {name: term.class_type(term, env) for name, term in iterate_terms(cfg)}
         self._episodes: list[dict[str, list[np.ndarray]]] = [{} for _ in range(env.num_envs)]
         self._steps = np.zeros(env.num_envs, dtype=np.int64)
@@ -89,8 +94,19 @@ class RecorderManager:
         """Record before a step."""
         if self.terms:
             self._stepping = True
+            self._lengths = [{name: len(rows) for name, rows in episode.items()} for episode in self._episodes]
             for term in self.terms.values():
                 self._add_all(term.record_pre_step())
+
+    def abort_step(self) -> None:
+        """Forget what was recorded since :meth:`begin_step`, as the step failed."""
+        if self._stepping:
+            self._stepping = False
+            for episode, lengths in zip(self._episodes, self._lengths, strict=True):
+                for name in list(episode):
+                    episode[name] = episode[name][: lengths.get(name, 0)]
+                    if not episode[name]:
+                        del episode[name]
 
     def stages_before_reset(self) -> list[Stage]:
         """Return the stage that records a step and writes the episodes that ended, empty without terms."""

@@ -33,6 +33,8 @@ class RewardManager(Manager[RewardTermCfg]):
             builder.line(f"weight = {builder.params(self.params)}[{self._weights[name]}]")
             if term.is_stateful and term.uses_warp and not term.threads:
                 builder.line(f"value = {self._value(builder, term)}")
+                with builder.block("if weight == 0.0:"):
+                    builder.line("value = float(0.0)")
             else:
                 builder.line("value = float(0.0)")
                 with builder.block("if weight != 0.0:"):

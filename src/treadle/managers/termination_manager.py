@@ -17,6 +17,9 @@ from treadle.managers.twins import return_type_of
 
 __all__ = ["TerminationManager"]
 
+_LOGGED = ("terminated", "non_finite")
+"""Entries of the log beside those of the terms; ``time_out`` is one too, which such a term may stand for."""
+
 
 _LEAST_COLUMNS = 16
 
@@ -50,6 +53,10 @@ class TerminationManager(Manager[TerminationTermCfg]):
         """
         return self._find(self._views, name)
 
+    def clear(self, env_mask: torch.Tensor) -> None:
+        """Take back what held in the masked environments, bool, shape (num_envs,)."""
+        self._values_view.masked_fill_(env_mask[:, None], False)
+
     def write(self, builder: KernelBuilder) -> None:
         """Write the terms of one environment, and the flags that follow from them."""
         state = builder.argument("state", self.env.state)
@@ -78,6 +85,9 @@ class TerminationManager(Manager[TerminationTermCfg]):
         return term.call.expression(builder)
 
     def _make_term(self, name: str, cfg: TerminationTermCfg, instance: Any = None) -> Term:
+        if name in _LOGGED or (name == "time_out" and not cfg.time_out):
+            hint = "another name" if name in _LOGGED else "another name, or time_out=True"
+            raise ConfigError(f"terminations.{name}: the log has an entry of that name; allowed: {hint}")
         term = super()._make_term(name, cfg, instance)
         if term.call is not None and (kind := return_type_of(term.call.twin.func)) is not bool:
             raise ConfigError(f"{term.where}: the Warp form returns {kind}; allowed: bool")

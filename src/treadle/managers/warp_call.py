@@ -63,6 +63,7 @@ class WarpCall:
         self._extra = self._find_extra()
         self._values: dict[str, Any] = {}
         self._numbers: dict[str, tuple[int, Any]] = {}
+        self._arrays: set[str] = set()
         problems = [*self._find_all()]
         if problems:
             raise ConfigError.from_problems(problems)
@@ -92,7 +93,7 @@ class WarpCall:
             self._device_params.set(start, self._as_numbers(name, value, annotation))
             return True
         current = self._values.get(name)
-        if isinstance(current, wp.array) and name in self._params and not isinstance(value, SceneEntityCfg):
+        if name in self._arrays and isinstance(current, wp.array):
             current.assign(self._per_joint(name, value))
             return True
         return False
@@ -134,10 +135,10 @@ class WarpCall:
                 f"{self._where}: the Warp form takes {name!r}, which is no parameter of the term; "
                 f"allowed: {', '.join(self._params) or 'none'}"
             )
-        elif isinstance(annotation, wp.array):
-            self._values[name] = wp.array(
-                self._per_joint(name, self._params[name]), dtype=annotation.dtype, device=self._env.device
-            )
+        elif isinstance(dtype := getattr(annotation, "dtype", None), type) and not hasattr(annotation, "_shape_"):
+            self._arrays.add(name)
+            values = self._per_joint(name, self._params[name])
+            self._values[name] = wp.array(values, dtype=dtype, device=self._env.device)
         elif annotation in (int, bool, wp.int32, wp.bool):
             self._values[name] = self._constant(name)
         else:
@@ -192,7 +193,7 @@ class WarpCall:
             numbers = np.asarray(converted, dtype=np.float64).reshape(-1)
         except (TypeError, ValueError):
             numbers = np.zeros(0)
-        if len(numbers) != math.prod(shape):
+        if len(numbers) != math.prod(shape) or np.isnan(numbers).any():
             many = "a number" if shape == (1,) else f"{math.prod(shape)} numbers"
             raise ConfigError(f"{self._where}.params[{name!r}] is {value!r}; allowed: {many}")
         return [float(number) for number in numbers]
