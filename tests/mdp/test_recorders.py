@@ -135,3 +135,10 @@ def test_a_missing_library_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(ConfigError, match=r"pip install 'treadle\[record\]'"):
         make(tmp_path / "file.hdf5")
+
+
+def test_an_unknown_term_of_success_is_refused_before_a_file_is_opened(tmp_path):
+    cfg = RecordingCfg(path=str(tmp_path / "file.hdf5"), success_term="goal")
+    with pytest.raises(ConfigError, match=r"recording\.success_term is 'goal'; allowed: time_out, None"):
+        make_ants(terminations=TIME_OUT, recorders=RECORDERS, recording=cfg)
+    assert not (tmp_path / "file.hdf5").exists()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from support.mdp_envs import make_ants
 from support.terms import Case, make_env, terms_cfg
 
 from treadle import mdp
 from treadle.envs import ManagerBasedWarpEnv
 from treadle.errors import ConfigError
-from treadle.managers import RewardTermCfg, SceneEntityCfg
+from treadle.managers import RewardTermCfg, SceneEntityCfg, TerminationTermCfg
 from treadle.managers.params import DeviceParams
 from treadle.managers.term import Term
 from treadle.tasks.locomotion import mdp as locomotion
@@ -102,3 +103,30 @@ def test_the_acceleration_of_bodies_is_measured_where_a_term_wants_it(env):
     assert not term.torch().any()
     env.step(torch.zeros(env.num_envs, env.num_actions))
     assert (term.torch() > 1.0).all(), "the ant falls"
+
+
+@pytest.mark.parametrize("name", ["terminated", "non_finite", "time_out"])
+def test_a_name_of_the_log_is_no_name_of_a_termination(name):
+    fall = TerminationTermCfg(func=mdp.root_height_below_minimum, params={"minimum_height": 0.1})
+    with pytest.raises(ConfigError, match=rf"terminations\.{name}: the log has an entry of that name"):
+        make_ants(terminations={name: fall})
+
+
+def test_a_time_out_keeps_its_name_only_as_one():
+    env = make_ants(terminations={"time_out": TerminationTermCfg(func=mdp.time_out, time_out=True)})
+    fall = TerminationTermCfg(func=mdp.root_height_below_minimum, params={"minimum_height": 0.1})
+    with pytest.raises(ConfigError, match="another name, or time_out=True"):
+        env.termination_manager.set_term_cfg("time_out", fall)
+    env.step(torch.zeros(4, 4))
+    env.close()
+
+
+def test_a_term_of_the_episode_length_is_a_time_out():
+    over = {"over": TerminationTermCfg(func=mdp.time_out)}
+    message = r"terminations\.over\.time_out is False; allowed with time_out: True"
+    with pytest.raises(ConfigError, match=message):
+        make_ants(terminations=over)
+    env = make_ants(terminations={"over": TerminationTermCfg(func=mdp.time_out, time_out=True)})
+    with pytest.raises(ConfigError, match=message):
+        env.termination_manager.set_term_cfg("over", over["over"])
+    env.close()

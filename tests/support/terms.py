@@ -130,6 +130,8 @@ def _named(cases: list[Case], term_cfg: type) -> dict[str, Any]:
             while name in named:
                 name += "_again"
             named[name] = term_cfg(func=variant.func, params=variant.params)
+            if variant.func is mdp.time_out:
+                named[name].time_out = True
     return named
 
 

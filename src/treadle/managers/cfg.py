@@ -101,7 +101,7 @@ class TerminationTermCfg(TermCfg):
         yield from super().problems(where)
         if getattr(self.func, "needs_time_out", False) and not self.time_out:
             name = getattr(self.func, "__name__", repr(self.func))
-            yield f"{where}.time_out is {self.time_out}; allowed with {name}: True, so that its end is no terminal state"
+            yield f"{where}.time_out is {self.time_out}; allowed with {name}: True, as its end is no terminal state"
 
 
 @dataclass(kw_only=True)

@@ -31,6 +31,9 @@ def time_out(env: ManagerBasedRLEnv) -> torch.Tensor:
     return env.episode_length_buf >= env.max_episode_length
 
 
+time_out.needs_time_out = True  # type: ignore[attr-defined]
+
+
 @warp_twin(time_out)
 def _(env: int, state: EnvState) -> bool:
     return state.episode_length[env] >= state.max_episode_length

@@ -20,8 +20,8 @@ class Imu(BodySensor):
 
     The acceleration is the change of the frame's velocity over the last physics step. The solver's own acceleration
     would not do: it does not know of the damping that is integrated implicitly. So each physics step is measured, and
-    there is nothing to do in :meth:`update`. After a reset the sensor shows no acceleration but the gravity bias. After a
-    push it shows the new orientation and rates, and the acceleration of the last physics step; none counts the push.
+    there is nothing to do in :meth:`update`. After a reset the sensor shows no acceleration but the gravity bias. A
+    push changes orientation and rates at once, and the acceleration stays that of the last physics step.
 
     Args:
         cfg: Its configuration.
