@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import difflib
 import io
 import re
 import types
@@ -12,10 +10,11 @@ import typing
 from typing import Annotated, Any, Literal, TypeVar, Union
 
 from treadle.cli.imports import import_modules, split_imports
+from treadle.cli.option_names import describe_unknown, option_types
 from treadle.errors import ConfigError
 from treadle.registry import TaskSpec, list_tasks, task_spec
 
-__all__ = ["option_types", "parse", "peek", "split_task"]
+__all__ = ["parse", "peek", "split_task"]
 
 T = TypeVar("T")
 
@@ -72,7 +71,7 @@ def parse(default: T, argv: list[str], prog: str) -> T:
             f"{_describe_error(errors.getvalue(), argv, option_types(default))}; see '{prog} --help'"
         ) from None
     if unknown:
-        raise ConfigError(f"{_describe_unknown(unknown, option_types(default))}; see '{prog} --help'")
+        raise ConfigError(f"{describe_unknown(unknown, argv, default)}; see '{prog} --help'")
     return options
 
 
@@ -91,44 +90,6 @@ def peek(argv: list[str], option: str) -> str | None:
         if name.replace("_", "-") == option:
             found = value if equals else next(iter(argv[position + 1 :]), None)
     return found
-
-
-def option_types(cfg: Any, prefix: str = "--") -> dict[str, Any]:
-    """Return the type of each option that a dataclass gives, by the option's name."""
-    hints = typing.get_type_hints(type(cfg), include_extras=True)
-    by_option: dict[str, Any] = {}
-    for field in dataclasses.fields(cfg):
-        value, option = getattr(cfg, field.name), _option(prefix, field.name)
-        if dataclasses.is_dataclass(value):
-            by_option |= option_types(value, f"{option}.")
-        elif isinstance(value, dict) and value:
-            for key, item in value.items():
-                nested = _option(f"{option}.", key)
-                by_option |= (
-                    option_types(item, f"{nested}.") if dataclasses.is_dataclass(item) else {nested: type(item)}
-                )
-        elif not any(dataclasses.is_dataclass(arg) for arg in typing.get_args(hints[field.name])):
-            by_option[option] = hints[field.name]  # tyro makes no option for an empty dictionary of dataclasses
-    return by_option
-
-
-def _option(prefix: str, name: str) -> str:
-    """Return the name that tyro gives an option: without empty parts, as a regular expression for a key has them."""
-    return ".".join(part for part in (prefix + name.replace("_", "-")).split(".") if part)
-
-
-def _describe_unknown(unknown: list[str], by_option: dict[str, Any]) -> str:
-    given = [arg.partition("=")[0] for arg in unknown if re.match(r"--?[a-zA-Z]", arg)]
-    if not given:
-        return f"unexpected argument {unknown[0]!r}"
-    return ", ".join(f"unknown option {option!r}{_near(option.replace('_', '-'), list(by_option))}" for option in given)
-
-
-def _near(option: str, options: list[str]) -> str:
-    """Name up to three options that end like the given one, or else are spelled like it."""
-    tail = "." + option.lstrip("-").rpartition(".")[2]
-    near = [name for name in options if name.endswith(tail)][:3] or difflib.get_close_matches(option, options, n=2)
-    return f" (did you mean {' or '.join(near)}?)" if near else ""
 
 
 def _describe_error(text: str, argv: list[str], by_option: dict[str, Any]) -> str:
