@@ -192,3 +192,10 @@ def test_what_needs_no_simulation_loads_none(argv):
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, timeout=60)
     # It takes 0.05 s on an idle machine.
     assert time.monotonic() - started < 2.0
+
+
+@pytest.mark.parametrize("command", ["train", "play", "explain"])
+def test_a_task_of_ones_own_is_known_once_its_module_is_imported(fails, command):
+    hint = "; one of your own needs --import MODULE, the module that registers it"
+    assert fails(command, "My-Cart").endswith(hint)
+    assert "--import" not in fails(command, "My-Cart", "--import", "json")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union
 
 from treadle.cli.imports import import_modules, split_imports
 from treadle.cli.option_names import describe_unknown, option_types
-from treadle.errors import ConfigError
+from treadle.errors import ConfigError, UnknownNameError
 from treadle.registry import TaskSpec, list_tasks, task_spec
 
 __all__ = ["parse", "peek", "split_task"]
@@ -41,7 +41,12 @@ def split_task(command: str, argv: list[str], summary: str) -> tuple[TaskSpec | 
         return None, []
     if not argv or argv[0].startswith("-"):
         raise ConfigError(f"'treadle {command}' needs a task as its first argument; allowed: {tasks}")
-    return task_spec(argv[0]), argv[1:]
+    try:
+        return task_spec(argv[0]), argv[1:]
+    except UnknownNameError as error:
+        if modules:
+            raise
+        raise ConfigError(f"{error}; one of your own needs --import MODULE, the module that registers it") from None
 
 
 def parse(default: T, argv: list[str], prog: str) -> T:

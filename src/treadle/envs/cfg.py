@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -82,10 +83,15 @@ class EnvCfg:
             if not wrong_types:
                 raise
             wrong_values = []  # the values can't be judged before their types are right
-        reported = {problem.split(" is ")[0] for problem in wrong_values}
-        problems = [problem for problem in wrong_types if problem.split(" is ")[0] not in reported] + wrong_values
+        reported = {_path(problem) for problem in wrong_values}
+        problems = [problem for problem in wrong_types if _path(problem) not in reported] + wrong_values
         if problems:
             raise ConfigError.from_problems(problems)
+
+
+def _path(problem: str) -> str:
+    """Return the path that a sentence begins with, written with dots alone."""
+    return re.sub(r"\['(\w+)'\]", r".\1", problem.split(" is ")[0])
 
 
 @dataclass(kw_only=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
 
 from treadle.envs.cfg import EnvCfg
 from treadle.managers import (
@@ -17,20 +18,21 @@ from treadle.managers import (
     RewardTermCfg,
     TerminationTermCfg,
 )
-from treadle.managers.cfg import pairs_of, terms_problems
+from treadle.managers.cfg import pairs_of
 
 __all__ = ["ManagerBasedRLEnvCfg"]
 
-_MANAGERS = (
-    "observations",
-    "actions",
-    "rewards",
-    "terminations",
-    "commands",
-    "events",
-    "curriculum",
-    "recorders",
-)
+_MANAGERS: dict[str, type] = {
+    "observations": ObservationGroupCfg,
+    "actions": ActionTermCfg,
+    "rewards": RewardTermCfg,
+    "terminations": TerminationTermCfg,
+    "commands": CommandTermCfg,
+    "events": EventTermCfg,
+    "curriculum": CurriculumTermCfg,
+    "recorders": RecorderTermCfg,
+}
+"""Type of the terms of each field."""
 
 
 @dataclass(kw_only=True)
@@ -68,5 +70,24 @@ class ManagerBasedRLEnvCfg(EnvCfg):
         for name in ("observations", "actions"):
             if all(term is None for _, term in pairs_of(getattr(self, name))):
                 yield f"{name} is empty; allowed: at least one"
-        for manager in _MANAGERS:
-            yield from terms_problems(getattr(self, manager), manager)
+        for manager, kind in _MANAGERS.items():
+            yield from _term_problems(getattr(self, manager), kind, manager)
+
+
+def _term_problems(terms: Any, kind: type, manager: str) -> Iterator[str]:
+    """Yield one sentence for each value that is not allowed in the terms of a manager."""
+    if is_dataclass(terms):
+        terms = {f.name: getattr(terms, f.name) for f in fields(terms)}
+    if not isinstance(terms, dict):
+        yield f"{manager} is {terms!r}; allowed: a dictionary of terms, or a dataclass with a field for each"
+        return
+    for name, term in terms.items():
+        where = f"{manager}.{name}"
+        if isinstance(term, kind):
+            yield from term.problems(where)  # type: ignore[attr-defined]
+        elif term is not None:
+            yield f"{where} is {term!r}; allowed: {_article(kind.__name__)}, or None"
+
+
+def _article(name: str) -> str:
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ else:
 __all__ = ["Internal", "SceneEntityCfg"]
 
 
-@dataclass(kw_only=True)
+@dataclass
 class SceneEntityCfg:
     """An entity of the scene, and some of its joints and bodies.
 
@@ -26,7 +26,8 @@ class SceneEntityCfg:
     """
 
     name: str = "robot"
-    """Name of the entity in the scene."""
+    """Name of the entity in the scene. It may be given without its name, as in ``SceneEntityCfg("robot")``."""
+    _: KW_ONLY
     joint_names: str | Sequence[str] | None = None
     """Regular expressions of whole joint names; ``None`` for all joints."""
     body_names: str | Sequence[str] | None = None
@@ -42,9 +43,11 @@ class SceneEntityCfg:
 
     def problems(self, where: str) -> Iterator[str]:
         """Yield one sentence for each value that is not allowed."""
+        if not isinstance(self.name, str):
+            yield f"{where}.name is {self.name!r}; allowed: the name of an entity of the scene"
         for name in ("joint_names", "body_names"):
             value = getattr(self, name)
-            if value is not None and not isinstance(value, str) and not all(isinstance(item, str) for item in value):
+            if not (value is None or isinstance(value, str) or _is_texts(value)):
                 yield f"{where}.{name} is {value!r}; allowed: a regular expression, several, or None"
 
     def resolve(self, scene: Any, where: str) -> SceneEntityCfg:
@@ -64,6 +67,10 @@ class SceneEntityCfg:
         copy.joint_ids = copy.resolved.torch_joint_ids
         copy.body_ids = copy.resolved.torch_body_ids
         return copy
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, Sequence) and all(isinstance(item, str) for item in value)
 
 
 @dataclass
