@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import linecache
 import os
 import weakref
@@ -21,6 +22,8 @@ __all__ = ["FusedKernel", "KernelBuilder", "compile_kernel", "load_kernels", "ty
 
 _LOCALS = frozenset("wp env thread i k step x y rng lag draw weight value holds is_terminal is_time_out".split())
 """Names that generated lines use for themselves."""
+_numbers = itertools.count()
+"""Tells the texts of kernels apart, several of which may be equal."""
 _MOST_BYTES = 32_764
 """Arguments that a kernel may take on GPUs from Volta on, with CUDA 12.1 or later; 4 KiB before."""
 _DECORATOR = '@wp.kernel(module="unique", enable_backward=False)'
@@ -150,7 +153,8 @@ class KernelBuilder:
 
     def _free_name(self, name: str) -> str:
         base, number = name, 1
-        while name in {*self._annotations, *self._functions, *self._locals, *_LOCALS}:
+        taken = {*self._annotations, *self._functions, *self._locals, *_LOCALS}
+        while name in taken:
             number += 1
             name = f"{base}_{number}"
         return name
@@ -200,7 +204,7 @@ class FusedKernel:
     def kernel(self) -> wp.Kernel:
         """What the text was compiled to."""
         if self._kernel is None:
-            self._kernel = compile_kernel(self.name, self.source, self._functions)
+            self._kernel = compile_kernel(self.name, self.source, self._functions, self)
         return self._kernel
 
     def is_like(self, other: FusedKernel) -> bool:
@@ -254,16 +258,19 @@ def _workers(device: wp.DeviceLike, count: int) -> int:
     return 0 if wp.get_device(device).is_cpu else min(count, os.cpu_count() or 1)
 
 
-def compile_kernel(name: str, source: str, functions: dict[str, Any]) -> wp.Kernel:
+def compile_kernel(name: str, source: str, functions: dict[str, Any], owner: Any = None) -> wp.Kernel:
     """Return the kernel of a text, whose lines tracebacks and Warp's code generation can read.
 
     Args:
         name: Name of the kernel.
         source: Definition of the kernel, decorator included.
         functions: Warp functions and structs that the text names.
+        owner: Object with which the lines go; ``None`` keeps them.
     """
-    filename = f"<treadle kernel {name} {hash(source) & 0xFFFFFFFF:08x}>"
+    filename = f"<treadle kernel {name} {next(_numbers)}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    if owner is not None:
+        weakref.finalize(owner, linecache.cache.pop, filename, None).atexit = False
     namespace: dict[str, Any] = {"wp": wp, "__name__": f"treadle.generated.{name}", **functions}
     exec(compile(source, filename, "exec"), namespace)
     kernel: wp.Kernel = namespace[name]
