@@ -218,6 +218,7 @@ class UniformVelocityCommandCfg(CommandTermCfg):
     class_type: ClassVar[type[CommandTerm]] = UniformVelocityCommand
     asset_name: str = "robot"
     """Articulation that the command is for."""
+    Ranges: ClassVar[type[VelocityRanges]] = VelocityRanges
     ranges: VelocityRanges = field(default_factory=VelocityRanges)
     """Ranges of the command."""
     heading_command: bool = False

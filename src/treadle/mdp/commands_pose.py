@@ -98,6 +98,7 @@ class UniformPoseCommandCfg(CommandTermCfg):
     """Regular expression of the body's whole name."""
     make_quat_unique: bool = False
     """Whether the quaternion's w is never negative."""
+    Ranges: ClassVar[type[PoseRanges]] = PoseRanges
     ranges: PoseRanges = field(default_factory=PoseRanges)
     """Ranges of the command."""
 
@@ -214,6 +215,7 @@ class UniformPose2dCommandCfg(CommandTermCfg):
     """Articulation that the command is for."""
     simple_heading: bool = False
     """Whether the heading points to the position or away from it, whichever is nearer, rather than being drawn."""
+    Ranges: ClassVar[type[PlanarPoseRanges]] = PlanarPoseRanges
     ranges: PlanarPoseRanges = field(default_factory=PlanarPoseRanges)
     """Ranges of the command."""
 
