@@ -284,3 +284,65 @@ def test_what_can_not_be_honoured_is_refused(func, params, message):
         params = {"mass_distribution_params": (1.0, 1.0)} | params
     with pytest.raises(ConfigError, match=message):
         make_ants(events={"event": event(func, "reset", **params)})
+
+
+CHANGES = {
+    "log_uniform from 0": (
+        event(
+            mdp.randomize_rigid_body_mass,
+            "reset",
+            mass_distribution_params=(1.0, 2.0),
+            operation="abs",
+            distribution="log_uniform",
+        ),
+        {"mass_distribution_params": (0.0, 2.0)},
+        r"events\.event: mass_distribution_params is \(0\.0, 2\.0\); allowed: two numbers above 0, the lower first",
+    ),
+    "ends": (
+        event(
+            mdp.randomize_physics_scene_gravity,
+            "reset",
+            gravity_distribution_params=((0.0, 0.0, -9.0), (0.0, 0.0, -8.0)),
+            operation="abs",
+        ),
+        {"gravity_distribution_params": ((0.0, 0.0, -9.0), (0.0, 0.0, -10.0))},
+        "gravity_distribution_params is .*; allowed: two numbers, the lower first",
+    ),
+    "deviation": (
+        event(mdp.randomize_joint_parameters, "reset", friction_distribution_params=(0.1, 0.1)),
+        {"distribution": "gaussian", "friction_distribution_params": (0.1, -0.1)},
+        "friction_distribution_params is .*; allowed: mean and deviation",
+    ),
+    "operation": (
+        event(mdp.randomize_actuator_gains, "reset", stiffness_distribution_params=(1.0, 2.0)),
+        {"operation": "divide"},
+        "operation is 'divide'; allowed: abs, scale, add",
+    ),
+    "surface": (
+        event(
+            mdp.randomize_rigid_body_material,
+            "reset",
+            static_friction_range=(0.5, 1.0),
+            dynamic_friction_range=(0.5, 1.0),
+        ),
+        {"num_buckets": 0, "static_friction_range": (0.0, 1.0)},
+        r"static_friction_range is \(0\.0, 1\.0\)(.|\n)*num_buckets is 0; allowed: 1 to 65536",
+    ),
+}
+
+
+@pytest.mark.parametrize("frontend", ["warp", "torch"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_that_can_not_be_honoured_is_refused_too(change, frontend):
+    cfg, params, message = CHANGES[change]
+    env = make_ants(frontend, events={"event": cfg})
+    env.reset(seed=1)
+    new = env.event_manager.get_term_cfg("event")
+    new.params |= params
+    with pytest.raises(ConfigError, match=message):
+        env.event_manager.set_term_cfg("event", new)
+    assert env.event_manager.get_term_cfg("event").params == cfg.params
+    masses = env.physics.properties.body_mass.numpy()
+    env.reset(seed=1)
+    np.testing.assert_array_equal(env.physics.properties.body_mass.numpy(), masses)
+    env.close()

@@ -70,8 +70,22 @@ class TermCfg:
         if not callable(self.func):
             yield f"{where}.func is {self.func!r}; allowed: a function or a class"
         for name, value in self.params.items():
+            place = f"{where}.params[{name!r}]"
             if isinstance(value, SceneEntityCfg):
-                yield from value.problems(f"{where}.params[{name!r}]")
+                yield from value.problems(place)
+            elif name.endswith("_range") or name == "bounds":
+                yield from _reversed_ranges(value, place)
+        if isinstance(self.func, type) and hasattr(self.func, "param_problems"):
+            yield from (f"{where}: {problem}" for problem in self.func.param_problems(self.params))
+
+
+def _reversed_ranges(value: Any, where: str) -> Iterator[str]:
+    """Yield one sentence for each pair of numbers whose lower end is not the first."""
+    for key, item in value.items() if isinstance(value, Mapping) else [("", value)]:
+        if isinstance(item, tuple | list) and len(item) == 2 and all(isinstance(end, int | float) for end in item):
+            if not item[0] <= item[1]:
+                place = f"{where}[{key!r}]" if key else where
+                yield f"{place} is {tuple(item)}; allowed: two numbers, the lower end first"
 
 
 @dataclass(kw_only=True)

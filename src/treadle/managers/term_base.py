@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from treadle.errors import ConfigError
 
 if TYPE_CHECKING:
     import torch
@@ -27,8 +30,19 @@ class ManagerTermBase:
     """Parameters that the constructor makes into attributes, so that the Warp form need not take them."""
 
     def __init__(self, cfg: TermCfg, env: Any):
+        if problems := list(self.param_problems(cfg.params)):
+            raise ConfigError.from_problems(problems)
         self.cfg = cfg
         self.env = env
+
+    @classmethod
+    def param_problems(cls, params: Mapping[str, Any]) -> Iterator[str]:
+        """Yield one sentence for each parameter that is not allowed, before the term is made and before a change.
+
+        Args:
+            params: The parameters that are given; one that takes its default may be missing.
+        """
+        yield from ()
 
     def reset(self, env_mask: torch.Tensor) -> None:
         """Restart the state in the masked environments, after their new state was written.

@@ -177,26 +177,14 @@ class WarpCall:
         return getattr(cfg.resolved, kind)
 
     def _constant(self, name: str) -> int | bool:
-        value = self._params[name]
-        if not isinstance(value, int):
-            raise ConfigError(f"{self._where}.params[{name!r}] is {value!r}; allowed: a whole number")
-        return value
+        return whole_number(self._params[name], f"{self._where}.params[{name!r}]")
 
     def _converted(self, name: str, value: Any) -> Any:
         convert = self.twin.converts.get(name)
         return value if convert is None else convert(value)
 
     def _as_numbers(self, name: str, value: Any, annotation: Any) -> Sequence[float]:
-        shape = getattr(annotation, "_shape_", (1,))
-        converted = self._converted(name, value)
-        try:
-            numbers = np.asarray(converted, dtype=np.float64).reshape(-1)
-        except (TypeError, ValueError):
-            numbers = np.zeros(0)
-        if len(numbers) != math.prod(shape) or np.isnan(numbers).any():
-            many = "a number" if shape == (1,) else f"{math.prod(shape)} numbers"
-            raise ConfigError(f"{self._where}.params[{name!r}] is {value!r}; allowed: {many}")
-        return [float(number) for number in numbers]
+        return as_numbers(self._converted(name, value), value, annotation, f"{self._where}.params[{name!r}]")
 
     def _per_joint(self, name: str, value: Any) -> np.ndarray:
         value = self._converted(name, value)
@@ -273,3 +261,54 @@ def twin_problems(
                 if (selected := getattr(value, f"{kind}_names")) is not None and f"{prefix}{kind}_ids" not in ids
             ]
     return problems
+
+
+def check_parameters(twin: WarpTwin, params: Mapping[str, Any], env: Any, where: str) -> None:
+    """Hold the parameters of a term to what its Warp form takes, where the torch form is used.
+
+    Raises:
+        ConfigError: A parameter is no number of the right kind, or there is no command of a name.
+    """
+    for name, annotation in arguments_of(twin.func).items():
+        place = f"{where}.params[{name!r}]"
+        if name in params and name not in twin.converts and name not in twin.consumes:
+            if annotation in (int, bool, wp.int32, wp.bool):
+                whole_number(params[name], place)
+            elif annotation in (float, wp.float32) or hasattr(annotation, "_shape_"):
+                as_numbers(params[name], params[name], annotation, place)
+        elif _is_struct(annotation) and isinstance(command := params.get(f"{name}_name"), str):
+            env.command_manager.get_term(command)
+
+
+def whole_number(value: Any, where: str) -> int | bool:
+    """Return a whole number.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    if not isinstance(value, int):
+        raise ConfigError(f"{where} is {value!r}; allowed: a whole number")
+    return value
+
+
+def as_numbers(converted: Any, value: Any, annotation: Any, where: str) -> Sequence[float]:
+    """Return the numbers of a scalar, a vector or a matrix.
+
+    Args:
+        converted: What holds them.
+        value: What the user gave, for the error.
+        annotation: Warp type.
+        where: Path of the parameter, for the error.
+
+    Raises:
+        ConfigError: They are too few, too many, or no numbers.
+    """
+    shape = getattr(annotation, "_shape_", (1,))
+    try:
+        numbers = np.asarray(converted, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        numbers = np.zeros(0)
+    if len(numbers) != math.prod(shape) or np.isnan(numbers).any():
+        many = "a number" if shape == (1,) else f"{math.prod(shape)} numbers"
+        raise ConfigError(f"{where} is {value!r}; allowed: {many}")
+    return [float(number) for number in numbers]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
 import warp as wp
 
+from treadle._checks import is_finite
 from treadle.assets.articulation_data import torch_view
 from treadle.errors import ConfigError
 from treadle.managers.env_state import EnvState
@@ -75,22 +77,26 @@ class randomize_rigid_body_material(_ShapeRandomization):
 
     def __init__(self, cfg: Any, env: Any):
         super().__init__(cfg, env)
-        ranges = {name: cfg.params[name] for name in ("static_friction_range", "dynamic_friction_range")}
-        for name, (low, high) in ranges.items():
-            if not _LEAST_FRICTION <= low <= high:
-                raise ConfigError(
-                    f"{name} is {(low, high)}; allowed: two numbers of at least {_LEAST_FRICTION}, the lower first"
-                )
-        if any(cfg.params["restitution_range"]):
-            raise ConfigError(f"restitution_range is {cfg.params['restitution_range']}; allowed: (0, 0) with MuJoCo")
         self.num_buckets = cfg.params["num_buckets"]
-        if not 1 <= self.num_buckets <= 2**16:
-            raise ConfigError(f"num_buckets is {self.num_buckets}; allowed: 1 to 65536")
-        low, high = ranges["static_friction_range"]
+        low, high = cfg.params["static_friction_range"]
         values = np.random.default_rng(env.cfg.seed).uniform(low, high, self.num_buckets)
         self.buckets = wp.array(values, dtype=float, device=env.device)
         self._torch_buckets = torch_view(self.buckets)
         env.physics.prefer_shape_friction(self.shape_ids.numpy().tolist())
+
+    @classmethod
+    def param_problems(cls, params: Mapping[str, Any]) -> Iterator[str]:
+        """Yield one sentence for each parameter that is not allowed; see :class:`ManagerTermBase`."""
+        yield from super().param_problems(params)
+        for name in ("static_friction_range", "dynamic_friction_range"):
+            value = params.get(name, (1.0, 1.0))
+            if not (len(value) == 2 and is_finite(*value) and _LEAST_FRICTION <= value[0] <= value[1]):
+                yield f"{name} is {value}; allowed: two numbers of at least {_LEAST_FRICTION}, the lower first"
+        if any(restitution := params.get("restitution_range", ())):
+            yield f"restitution_range is {restitution}; allowed: (0, 0) with MuJoCo"
+        buckets = params.get("num_buckets", 1)
+        if not (isinstance(buckets, int) and 1 <= buckets <= 2**16):
+            yield f"num_buckets is {buckets!r}; allowed: 1 to 65536"
 
     def __call__(
         self,

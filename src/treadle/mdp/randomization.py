@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -11,7 +11,6 @@ import warp as wp
 
 from treadle._checks import is_finite
 from treadle.assets.articulation_data import TorchViews
-from treadle.errors import ConfigError
 from treadle.managers.env_state import EnvState
 from treadle.managers.term_base import ManagerTermBase
 from treadle.physics.properties import ModelChange
@@ -53,11 +52,20 @@ class Randomization(ManagerTermBase):
         super().__init__(cfg, env)
         self.defaults, self.properties = env.physics.default_properties, env.physics.properties
         self.default_views, self.views = TorchViews(self.defaults), TorchViews(self.properties)
-        self.operation_code = _code(cfg.params, "operation", _OPERATIONS)
-        self.distribution_code = _code(cfg.params, "distribution", _DISTRIBUTIONS)
-        for name, value in cfg.params.items():
-            if name.endswith("distribution_params") and value is not None:
-                _check(name, value, self.distribution_code)
+        self.operation_code = _OPERATIONS.index(cfg.params.get("operation", "abs"))
+        self.distribution_code = _DISTRIBUTIONS.index(cfg.params.get("distribution", "uniform"))
+
+    @classmethod
+    def param_problems(cls, params: Mapping[str, Any]) -> Iterator[str]:
+        """Yield one sentence for each parameter that is not allowed; see :class:`ManagerTermBase`."""
+        for name, allowed in (("operation", _OPERATIONS), ("distribution", _DISTRIBUTIONS)):
+            if (value := params.get(name, allowed[0])) not in allowed:
+                yield f"{name} is {value!r}; allowed: {', '.join(allowed)}"
+        distribution = params.get("distribution", "uniform")
+        for name, value in params.items():
+            if name.endswith("distribution_params") and value is not None and distribution in _DISTRIBUTIONS:
+                if not _is_allowed(value, distribution):
+                    yield f"{name} is {value!r}; allowed: {_ALLOWED[distribution]}"
 
     def randomized(
         self, env: Any, env_mask: torch.Tensor, default: torch.Tensor, params: tuple[float, float]
@@ -123,17 +131,25 @@ def operated(default: float, drawn: float, operation: int) -> float:
     return value
 
 
-def _code(params: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> int:
-    value = params.get(name, allowed[0])
-    if value not in allowed:
-        raise ConfigError(f"{name} is {value!r}; allowed: {', '.join(allowed)}")
-    return allowed.index(value)
+_ALLOWED = {
+    "uniform": "two numbers, the lower first",
+    "log_uniform": "two numbers above 0, the lower first",
+    "gaussian": "mean and deviation",
+}
 
 
-def _check(name: str, value: Any, distribution: int) -> None:
-    pairs = list(zip(*value, strict=True)) if isinstance(value[0], tuple | list) else [value]
-    for low, high in pairs:
-        ordered = high >= 0.0 if distribution == 2 else low <= high
-        if not (is_finite(low, high) and ordered and (distribution != 1 or low > 0.0)):
-            kinds = ("two numbers, the lower first", "two numbers above 0, the lower first", "mean and deviation")
-            raise ConfigError(f"{name} is {value!r}; allowed: {kinds[distribution]}")
+def _is_allowed(value: Any, distribution: str) -> bool:
+    """Return whether two numbers, or two vectors, are parameters of a distribution."""
+    try:
+        pairs = list(zip(*value, strict=True)) if isinstance(value[0], Sequence) else [tuple(value)]
+    except (TypeError, ValueError, IndexError):
+        return False
+    return bool(pairs) and all(_is_allowed_pair(pair, distribution) for pair in pairs)
+
+
+def _is_allowed_pair(pair: tuple[Any, ...], distribution: str) -> bool:
+    if len(pair) != 2 or not all(isinstance(number, int | float) for number in pair) or not is_finite(*pair):
+        return False
+    if distribution == "gaussian":
+        return pair[1] >= 0.0
+    return pair[0] <= pair[1] and (distribution == "uniform" or pair[0] > 0.0)
