@@ -308,7 +308,8 @@ def as_numbers(converted: Any, value: Any, annotation: Any, where: str) -> Seque
         numbers = np.asarray(converted, dtype=np.float64).reshape(-1)
     except (TypeError, ValueError):
         numbers = np.zeros(0)
-    if len(numbers) != math.prod(shape) or np.isnan(numbers).any():
+    is_nan = converted is value and np.isnan(numbers).any()  # a conversion may mean something by it
+    if len(numbers) != math.prod(shape) or is_nan:
         many = "a number" if shape == (1,) else f"{math.prod(shape)} numbers"
         raise ConfigError(f"{where} is {value!r}; allowed: {many}")
     return [float(number) for number in numbers]
