@@ -8,12 +8,14 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+import numpy as np
+
 from treadle.errors import ConfigError
 from treadle.managers.cfg import TermCfg
 from treadle.managers.params import DeviceParams
 from treadle.managers.scene_entity import SceneEntityCfg
 from treadle.managers.twins import WarpTwin, arguments_of, find_twin
-from treadle.managers.warp_call import WarpCall
+from treadle.managers.warp_call import WarpCall, check_parameters
 
 __all__ = ["Term", "as_cfg", "merged_params"]
 
@@ -66,6 +68,8 @@ class Term:
         if self.uses_warp:
             assert self.twin is not None
             self.call = WarpCall(self.twin, self.params, env, where, params, name, self.instance)
+        elif self.twin is not None:
+            check_parameters(self.twin, self.params, env, where)
 
     @property
     def threads(self) -> int:
@@ -114,6 +118,8 @@ class Term:
         }
         if any(value is None or self.params.get(key) is None for key, value in changed.items()):
             return True
+        if self.call is None and self.twin is not None:
+            check_parameters(self.twin, changed, self.env, self.where)
         if set(self.cfg.params) - set(cfg.params) or any(isinstance(v, SceneEntityCfg) for v in changed.values()):
             return True
         if self.call is not None and not all(self.call.set(key, value) for key, value in changed.items()):
@@ -190,7 +196,9 @@ def _instantiate(cfg: TermCfg, params: dict[str, Any], env: Any, where: str) -> 
 
 
 def _same(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and (a is b or bool(a == b))
+    if type(a) is not type(b):
+        return False
+    return a is b or (np.array_equal(a, b) if hasattr(a, "shape") else bool(a == b))
 
 
 def as_cfg(term: C) -> C:
