@@ -88,7 +88,7 @@ def _(env: int, state: EnvState, columns: wp.array[int]) -> float:
 def survival_success_rate(env: ManagerBasedRLEnv) -> torch.Tensor:
     """Zero, shape (num_envs,): it names a metric and rewards nothing, whatever its weight.
 
-    The share of the ended episodes that ran out of time is logged as ``Metrics/success_rate`` in every environment,
+    The share of time-outs among whole episodes that ended is logged as ``Metrics/success_rate`` in every environment,
     whether this term is there or not.
     """
     return torch.zeros(env.num_envs, device=env.device)

@@ -51,6 +51,7 @@ def _rewards() -> dict[str, RewardTermCfg | None]:
         "pole_pos": RewardTermCfg(func=joint_pos_target_l2, params={"asset_cfg": _pole(), "target": 0.0}, weight=-1.0),
         "cart_vel": RewardTermCfg(func=mdp.joint_vel_l1, params={"asset_cfg": _cart()}, weight=-0.01),
         "pole_vel": RewardTermCfg(func=mdp.joint_vel_l1, params={"asset_cfg": _pole()}, weight=-0.005),
+        "success_rate": RewardTermCfg(func=mdp.survival_success_rate, weight=0.0),
     }
 
 

@@ -100,6 +100,7 @@ def locomotion_rewards(numbers: LocomotionNumbers) -> dict[str, RewardTermCfg | 
             params={"threshold": numbers.joint_limit_threshold, "gear_ratio": dict(numbers.gears)},
         ),
         "terminating": RewardTermCfg(func=locomotion.terminated_penalty, weight=numbers.terminating),
+        "success_rate": RewardTermCfg(func=mdp.survival_success_rate, weight=0.0),
     }
 
 
