@@ -18,7 +18,7 @@ from treadle.managers import (
     RewardTermCfg,
     TerminationTermCfg,
 )
-from treadle.managers.cfg import pairs_of
+from treadle.managers.cfg import name_problems, pairs_of
 
 __all__ = ["ManagerBasedRLEnvCfg"]
 
@@ -83,6 +83,8 @@ def _term_problems(terms: Any, kind: type, manager: str) -> Iterator[str]:
         return
     for name, term in terms.items():
         where = f"{manager}.{name}"
+        yield from name_problems(name, manager)
+        yield from name_problems(name, manager)
         if isinstance(term, kind):
             yield from term.problems(where)  # type: ignore[attr-defined]
         elif term is not None:

@@ -25,6 +25,7 @@ __all__ = [
     "RewardTermCfg",
     "TermCfg",
     "TerminationTermCfg",
+    "name_problems",
     "pairs_of",
     "terms_problems",
 ]
@@ -35,6 +36,18 @@ def pairs_of(terms: Any) -> Iterable[tuple[str, Any]]:
     return terms.items() if isinstance(terms, Mapping) else [(f.name, getattr(terms, f.name)) for f in fields(terms)]
 
 
+def name_problems(name: str, where: str) -> Iterator[str]:
+    """Yield one sentence for the name of a term that can't be part of a kernel's text."""
+    if not name.isidentifier() or keyword.iskeyword(name):
+        yield f"{where} has the name {name!r}; allowed: letters, digits and _, no digit first, no keyword of Python"
+
+
+def name_problems(name: str, where: str) -> Iterator[str]:
+    """Yield a sentence if a term can't have a name, which stands in generated kernels."""
+    if not name.isidentifier() or keyword.iskeyword(name):
+        yield f"{where} has the name {name!r}; allowed: letters, digits and _, no digit first, no keyword of Python"
+
+
 def terms_problems(terms: Any, where: str) -> Iterator[str]:
     """Yield one sentence for each value of terms, or of groups of them, that is not allowed. ``None`` is none.
 
@@ -43,8 +56,7 @@ def terms_problems(terms: Any, where: str) -> Iterator[str]:
         where: Path of the terms in the configuration.
     """
     for name, term in pairs_of(terms):
-        if not name.isidentifier() or keyword.iskeyword(name):
-            yield f"{where} has the name {name!r}; allowed: letters, digits and _, no digit first, no keyword of Python"
+        yield from name_problems(name, where)
         if term is not None:
             yield from term.problems(f"{where}.{name}")
 
