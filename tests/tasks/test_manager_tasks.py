@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -27,6 +29,7 @@ PHYSICS = {"apply_actuators", "count_overflow", "clear_forces"}
 STEPS = 300
 
 
+@functools.cache
 def recorded(task: str, frontend: str = "warp", mode: str = "graph", num_envs: int = 6, steps: int = STEPS, **fields):
     """Return a run whose episodes end at different times."""
     env = make_task(task, frontend=frontend, mode=mode, num_envs=num_envs, **fields)
@@ -49,7 +52,7 @@ def test_direct_and_manager_forms_agree(task):
     """Both draw the same starts and step the same physics, so that observations and episodes are equal bit by bit."""
     manager, direct = recorded(task), recorded(f"{task}-Direct")
     assert (manager["terminated"] | manager["truncated"]).sum() >= 5
-    np.testing.assert_allclose(manager["observation"], direct["observation"], rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(manager["observation"], direct["observation"])
     np.testing.assert_allclose(manager["reward"], direct["reward"], rtol=1e-5, atol=1e-6)
     for flag in ("terminated", "truncated"):
         np.testing.assert_array_equal(manager[flag], direct[flag])
@@ -66,8 +69,7 @@ def test_both_frontends_agree(task):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_modes_are_bit_identical(task):
-    steps = STEPS if task == "Cartpole" else 60
-    eager, replay, graph = (recorded(task, mode=mode, steps=steps) for mode in ("eager", "replay", "graph"))
+    eager, replay, graph = recorded(task, mode="eager"), recorded(task, mode="replay"), recorded(task)
     assert (eager["terminated"] | eager["truncated"]).sum() >= 3
     assert_equal(eager, replay)
     assert_equal(eager, graph)
