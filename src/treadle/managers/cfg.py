@@ -42,12 +42,6 @@ def name_problems(name: str, where: str) -> Iterator[str]:
         yield f"{where} has the name {name!r}; allowed: letters, digits and _, no digit first, no keyword of Python"
 
 
-def name_problems(name: str, where: str) -> Iterator[str]:
-    """Yield a sentence if a term can't have a name, which stands in generated kernels."""
-    if not name.isidentifier() or keyword.iskeyword(name):
-        yield f"{where} has the name {name!r}; allowed: letters, digits and _, no digit first, no keyword of Python"
-
-
 def terms_problems(terms: Any, where: str) -> Iterator[str]:
     """Yield one sentence for each value of terms, or of groups of them, that is not allowed. ``None`` is none.
 
