@@ -84,7 +84,6 @@ def _term_problems(terms: Any, kind: type, manager: str) -> Iterator[str]:
     for name, term in terms.items():
         where = f"{manager}.{name}"
         yield from name_problems(name, manager)
-        yield from name_problems(name, manager)
         if isinstance(term, kind):
             yield from term.problems(where)  # type: ignore[attr-defined]
         elif term is not None:
