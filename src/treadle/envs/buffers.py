@@ -9,6 +9,7 @@ import warp as wp
 
 from treadle.assets.articulation_data import TorchViews, torch_view
 from treadle.envs.outputs import StepOutputs
+from treadle.managers.env_state import STEPPING
 
 __all__ = ["EnvBuffers", "ManagerBuffers"]
 
@@ -41,7 +42,7 @@ class EnvBuffers:
         """Age of the current episode in steps, int32, shape (num_envs,); a learner may assign it."""
         self.steps_taken = wp.zeros(num_envs, dtype=int, device=device)
         """Steps really taken in the current episode, int32, shape (num_envs,)."""
-        self.phase = wp.full(num_envs, 2, dtype=int, device=device)
+        self.phase = wp.full(num_envs, STEPPING, dtype=int, device=device)
         """2 while all environments step; see :class:`treadle.managers.EnvState`. int32, shape (num_envs,)."""
         self.common_step = wp.zeros(num_envs, dtype=int, device=device)
         """Steps since the start, the same number for each environment, int32, shape (num_envs,)."""

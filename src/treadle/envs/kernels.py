@@ -11,6 +11,7 @@ from treadle.envs.funcs import (
     publish_flags,
     publish_observation,
 )
+from treadle.managers.env_state import STEPPING
 
 __all__ = [
     "advance_counters",
@@ -167,5 +168,5 @@ def finish_observations(
     """Replace an observation that is not finite by zeros, mark its environment, and publish what a step observed."""
     env = wp.tid()
     finish_observation(env, observation_inout, bad_observation_out)
-    if phase[env] == 2:
+    if phase[env] == STEPPING:
         publish_observation(env, common_step, observation_inout, published_out)

@@ -14,6 +14,7 @@ from treadle.envs.funcs import (
     publish_observation,
 )
 from treadle.launch import LaunchScope
+from treadle.managers.env_state import BYSTANDING, STEPPING
 from treadle.managers.kernel_builder import FusedKernel, KernelBuilder, load_kernels
 
 __all__ = ["ManagerKernels"]
@@ -143,7 +144,7 @@ class ManagerKernels:
         sums = b.argument("episode_sums", buffers.episode_sums)
         log = b.argument("episode_log", env.episode_log.sums)
         b.comment("log the episode, unless it is cut short from outside")
-        with b.block(f"if {state}.reset_mask[env] and {state}.phase[env] == 2:"):
+        with b.block(f"if {state}.reset_mask[env] and {state}.phase[env] == {STEPPING}:"):
             flags = ", ".join(f"{state}.{n}" for n in ("truncated", "non_finite", "episode_length", "steps_taken"))
             b.line(f"{b.function(log_episode)}(env, {flags}, {sums}, {log})")
             first = env.episode_log.first_mean
@@ -178,7 +179,7 @@ class ManagerKernels:
         commands = KernelBuilder("probe", "")
         env.command_manager.write(commands)
         if not commands.is_empty:
-            with b.block(f"if {b.argument('state', env.state)}.phase[env] != 0:"):
+            with b.block(f"if {b.argument('state', env.state)}.phase[env] != {BYSTANDING}:"):
                 env.command_manager.write(b)
         return b
 
@@ -187,13 +188,13 @@ class ManagerKernels:
         text = "".join(c if c.isalnum() else "_" for c in name)
         b = KernelBuilder(f"observe_{text}", f"Compute the observation group {name!r}.")
         state = b.argument("state", env.state)
-        with b.block(f"if {state}.phase[env] != 0:"):
+        with b.block(f"if {state}.phase[env] != {BYSTANDING}:"):
             group.write(b)
             b.comment("an observation that is not finite is zeroed, and its environment ends at the next step")
             buffer = b.argument("group", env.buffers.observations[name])
             bad = b.argument("bad_observation", env.buffers.bad_observation)
             b.line(f"{b.function(finish_observation)}(env, {buffer}, {bad})")
             output = b.argument("output", env.buffers.outputs.observations[name])
-            with b.block(f"if {state}.phase[env] == 2:"):
+            with b.block(f"if {state}.phase[env] == {STEPPING}:"):
                 b.line(f"{b.function(publish_observation)}(env, {state}.common_step, {buffer}, {output})")
         return b

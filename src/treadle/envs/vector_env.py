@@ -18,7 +18,7 @@ from treadle.envs.episode_log import EpisodeLog
 from treadle.envs.kernels import draw_uniform, seed_random_state
 from treadle.errors import ConfigError, TreadleError
 from treadle.launch import LaunchMode, LaunchScope, Pipeline, PipelineTable, Stage, torch_stream
-from treadle.managers.env_state import OBSERVED, STEPPING
+from treadle.managers.env_state import BYSTANDING, OBSERVED, STEPPING
 from treadle.scene import Scene
 from treadle.sensors import Sensor
 
@@ -183,7 +183,7 @@ class VectorEnv:
     def _run_reset(self) -> None:
         """Reset the environments in :attr:`reset_mask`, and observe them."""
         phase = self.buffers.torch.phase
-        phase.copy_(torch.where(self._reset_mask, OBSERVED, 0))
+        phase.copy_(torch.where(self._reset_mask, OBSERVED, BYSTANDING))
         try:
             for stage in (*self._reset_stages(), *self._observation_stages()):
                 stage.fn()

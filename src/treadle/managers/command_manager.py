@@ -14,6 +14,7 @@ from treadle.assets.articulation_data import TorchViews
 from treadle.errors import ConfigError, UnknownNameError
 from treadle.launch import Stage
 from treadle.managers.cfg import CommandTermCfg
+from treadle.managers.env_state import STEPPING
 from treadle.managers.kernel_builder import KernelBuilder
 from treadle.managers.manager import TORCH_CODE, iterate_terms
 from treadle.managers.params import DeviceParams
@@ -220,7 +221,7 @@ class CommandManager:
                     metrics = builder.argument(f"{name}_metrics", term.metrics)
                     with builder.block(f"for i in range({len(term.metric_names)}):"):
                         builder.line(f"{metrics}[env, i] = 0.0")
-            with builder.block(f"elif {state}.phase[env] == 2:"):
+            with builder.block(f"elif {state}.phase[env] == {STEPPING}:"):
                 if "metrics" in call.twin.methods:
                     builder.line(call.expression(builder, call.twin.methods["metrics"]))
                 builder.line(f"{time_left}[env] = {time_left}[env] - {state}.step_dt")
@@ -241,7 +242,7 @@ class CommandManager:
 
     def _compute_torch(self) -> None:
         mask = self.env.reset_mask
-        stepping = self.env.buffers.torch.phase == 2
+        stepping = self.env.buffers.torch.phase == STEPPING
         for name, term in self.terms.items():
             if name not in self._calls:
                 self._compute_term(term, mask, stepping & ~mask)

@@ -2,12 +2,14 @@
 
 import warp as wp
 
-__all__ = ["OBSERVED", "STEPPING", "EnvState"]
+__all__ = ["BYSTANDING", "OBSERVED", "STEPPING", "EnvState"]
 
-STEPPING = 2
+STEPPING = wp.constant(2)
 """Phase of an environment that takes a step."""
-OBSERVED = 1
-"""Phase of an environment that is reset from outside, between two steps; 0 is that of the others meanwhile."""
+OBSERVED = wp.constant(1)
+"""Phase of an environment that is reset from outside, between two steps."""
+BYSTANDING = wp.constant(0)
+"""Phase of the others meanwhile, for which nothing is computed."""
 
 
 @wp.struct
@@ -15,7 +17,7 @@ class EnvState:
     """What every term may read of the environments, each array with a row per environment."""
 
     phase: wp.array[int]
-    """``STEPPING``; while :meth:`reset` runs, ``OBSERVED`` for the environments that are reset and 0 for the others."""
+    """``STEPPING``; while :meth:`reset` runs, ``OBSERVED`` for the environments that are reset, else ``BYSTANDING``."""
     episode_length: wp.array[int]
     """Age of the episode in steps."""
     steps_taken: wp.array[int]
