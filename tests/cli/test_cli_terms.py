@@ -62,9 +62,9 @@ def test_list_shows_what_each_frontend_supports(capsys):
     assert main(["list", "--frontends"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^task +torch +warp$", out, re.MULTILINE)
-    assert re.search(r"^Cartpole +all 12 terms +all 12 terms$", out, re.MULTILINE)
+    assert re.search(r"^Cartpole +all 13 terms +all 13 terms$", out, re.MULTILINE)
     assert re.search(r"^Cartpole-Direct +yes +yes$", out, re.MULTILINE)
-    assert re.search(rf"^{TASK} +all 14 terms +12 of 14 terms$", out, re.MULTILINE)
+    assert re.search(rf"^{TASK} +all 15 terms +13 of 15 terms$", out, re.MULTILINE)
     assert f"{TASK}, warp: {REWARD}\n{TASK}, warp: {OBSERVATION}\n" in out
 
 
@@ -75,7 +75,7 @@ def test_list_gives_the_same_as_json(capsys):
         "rewards.cart_energy": REWARD,
         "observations.policy.terms.pole_sine": OBSERVATION,
     }
-    assert support[TASK]["torch"]["num_terms"] == 14
+    assert support[TASK]["torch"]["num_terms"] == 15
     assert support["Cartpole-Direct"]["warp"]["num_terms"] is None
 
 
@@ -87,7 +87,7 @@ def test_a_task_that_cannot_be_loaded_harms_no_other_in_the_list(capsys):
     assert main(["list", "--frontends"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^Broken +no +unusable: .*no module 'no_module'$", out, re.MULTILINE)
-    assert "all 12 terms" in out
+    assert "all 13 terms" in out
 
 
 def test_a_checkpoint_keeps_changed_terms_and_names_a_function_that_is_gone(fails, capsys):

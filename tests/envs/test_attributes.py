@@ -18,8 +18,9 @@ def env(request):
 
 def test_reward_terms_name_the_columns_of_their_buffer(env):
     env.step(torch.zeros(3, 1))
-    assert env.reward_terms == ("alive", "terminating", "pole_pos", "cart_vel", "pole_vel")
-    assert env.buffers.torch.reward_terms.shape == (3, 5)
+    metrics = ("success_rate",) if hasattr(env, "reward_manager") else ()
+    assert env.reward_terms == ("alive", "terminating", "pole_pos", "cart_vel", "pole_vel", *metrics)
+    assert env.buffers.torch.reward_terms.shape == (3, len(env.reward_terms))
 
 
 def test_spaces_of_one_environment_and_of_all(env):

@@ -15,7 +15,7 @@ from treadle.managers.params import DeviceParams
 from treadle.managers.term import Term
 from treadle.managers.twins import registered_twins
 
-MASK = [True, False, True, False]
+MASKS = {"alternate": [True, False, True, False], "last": [False, False, False, True]}
 POSE = {"x": (-0.5, 0.5), "y": (0.1, 0.2), "roll": (-0.3, 0.2), "pitch": (0.0, 0.4), "yaw": (-3.14, 3.14)}
 VELOCITY = {axis: (-0.5, 0.7) for axis in ("x", "y", "z", "roll", "pitch", "yaw")}
 HIPS = {"asset_cfg": SceneEntityCfg(joint_names=".*_leg")}
@@ -96,14 +96,27 @@ def test_every_event_has_a_case():
     assert covered == known
 
 
+def varied(value):
+    """Return other parameters that are allowed too: numbers a tenth smaller, and the opposite of what is switched."""
+    if isinstance(value, dict):
+        return {key: varied(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return tuple(varied(item) for item in value)
+    if isinstance(value, bool):
+        return not value
+    return 0.9 * value if isinstance(value, float) else value
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_both_forms_draw_and_write_the_same(env, case):
+@pytest.mark.parametrize("which", ["alternate", "last"])
+def test_both_forms_draw_and_write_the_same(env, case, which):
     func, params = CASES[case]
+    params, flags = (params, MASKS[which]) if which == "alternate" else (varied(params), MASKS[which])
     memory = DeviceParams("numbers", env.device)
     term = Term(
         "term", EventTermCfg(func=func, params=params), env, "events.term", memory, ("env", "env_mask", "env_ids")
     )
-    mask = torch.tensor(MASK)
+    mask = torch.tensor(flags)
     builder = KernelBuilder("run_event", "Run one event in the masked environments.")
     env.buffers.torch.moved_mask.copy_(mask)
     with builder.block(f"if {builder.argument('moved_mask', env.buffers.moved_mask)}[env]:"):
@@ -117,8 +130,9 @@ def test_both_forms_draw_and_write_the_same(env, case):
     restore(env, before)
 
     for name, expected in in_torch.items():
-        np.testing.assert_allclose(in_warp[name], expected, rtol=2e-6, atol=1e-6, err_msg=name)
+        tolerance = 2e-5 if "inv" in name else 2e-6  # some inertias are close to singular
+        np.testing.assert_allclose(in_warp[name], expected, rtol=tolerance, atol=1e-6, err_msg=name)
     np.testing.assert_array_equal(in_warp["buffers.random_state"], in_torch["buffers.random_state"])
-    for row, masked in enumerate(MASK):
+    for row, masked in enumerate(flags):
         assert bool(changed_rows(before, in_warp, row)) == masked
         assert bool(changed_rows(before, in_torch, row)) == masked

@@ -28,7 +28,7 @@ def env():
 
 def test_each_term_of_the_library_has_a_case():
     covered = {path_of(case.func) for case in (*OBSERVATIONS, *REWARDS, *TERMINATIONS)}
-    missing = sorted(name for name, path in library().items() if path not in covered)
+    missing = sorted(library() - covered)
     assert not missing, f"terms without a case in tests/support/term_cases.py: {', '.join(missing)}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,35 @@ from support.term_cases import OBSERVATIONS, REWARDS, TERMINATIONS
 from support.terms import compute_torch, make_env, randomize
 
 DT = 1.0 / 60.0
+SIMPLE = {
+    "action_l2",
+    "ang_vel_xy_l2",
+    "base_ang_vel",
+    "base_lin_vel",
+    "current_time_s",
+    "generated_commands",
+    "imu_ang_vel",
+    "imu_lin_acc",
+    "imu_orientation",
+    "imu_projected_gravity",
+    "is_alive",
+    "is_terminated",
+    "joint_effort",
+    "joint_pos",
+    "joint_pos_rel",
+    "joint_vel",
+    "joint_vel_l1",
+    "joint_vel_l2",
+    "lin_vel_z_l2",
+    "non_finite_state",
+    "projected_gravity",
+    "root_ang_vel_w",
+    "root_lin_vel_w",
+    "survival_success_rate",
+    "terrain_out_of_bounds",
+    "time_out",
+}
+"""Terms of one array each that have no formula here."""
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +61,15 @@ def state(env) -> SimpleNamespace:
     found |= {"origins": env.scene.env_origins, "wrench": env.scene["wrenches"].wrench}
     found |= {name: env.command_manager.get_term(name).command_buffer for name in ("velocity", "pose")}
     found |= {name: array for name, array in vars(contacts).items() if hasattr(array, "numpy")}
+    found |= {"truncated": env.buffers.truncated, "held": env.termination_manager.values}
+    velocity = env.command_manager.get_term("velocity")
+    found |= {"time_left": velocity.time_left, "draws": velocity.counter}
+    for name in ("progress_reward", "progress_reward_again"):
+        found[name] = env.reward_manager.terms[name].instance.distance
     values = {name: array.numpy().astype(np.float64) for name, array in found.items()}
     feet = [i for i, name in enumerate(contacts.body_names) if name.endswith("_foot")]
-    return SimpleNamespace(**values, feet=feet, joint_names=env.robot.joint_names, body_names=env.robot.body_names)
+    names = {"joint_names": env.robot.joint_names, "body_names": env.robot.body_names}
+    return SimpleNamespace(**values, **names, feet=feet, endings=env.termination_manager.active_terms)
 
 
 def yaw_of(quat: np.ndarray) -> np.ndarray:
@@ -127,7 +163,31 @@ def yaw_frame_error(s: SimpleNamespace) -> np.ndarray:
     return ((s.velocity[:, :2] - turned) ** 2).sum(axis=1)
 
 
+def roll_of(quat: np.ndarray) -> np.ndarray:
+    """Last angle of a rotation by roll, pitch, yaw about the fixed axes: from the heights of the rotated axes."""
+    return np.arctan2(rotate(quat, np.array([0.0, 1.0, 0.0]))[:, 2], rotate(quat, np.array([0.0, 0.0, 1.0]))[:, 2])
+
+
+def poses(s: SimpleNamespace) -> np.ndarray:
+    local = s.body_pose_w.copy()
+    local[..., :3] -= s.origins[:, None]
+    return local.reshape(len(local), -1)
+
+
+def speed_to(s: SimpleNamespace, name: str, target: tuple[float, float]) -> np.ndarray:
+    now = np.hypot(*(s.origins[:, :2] + np.array(target) - s.root_pos_w[:, :2]).T)
+    return (getattr(s, name) - now) / DT
+
+
+def count_held(s: SimpleNamespace, pattern: str) -> np.ndarray:
+    columns = [i for i, ending in enumerate(s.endings) if re.fullmatch(pattern, ending)]
+    return s.held[:, columns].sum(axis=1) * (1.0 - s.truncated)
+
+
 OBSERVED = {
+    "body_pose_w": poses,
+    "base_yaw_roll": lambda s: np.stack((yaw_of(s.root_quat_w), roll_of(s.root_quat_w)), axis=1),
+    "base_up_proj": lambda s: -s.projected_gravity_b[:, 2:],
     "base_pos_z": lambda s: (s.root_pos_w - s.origins)[:, 2:],
     "root_pos_w": lambda s: s.root_pos_w - s.origins,
     "root_quat_w_again": lambda s: s.root_quat_w * np.where(s.root_quat_w[:, 3:] < 0.0, -1.0, 1.0),
@@ -145,6 +205,11 @@ OBSERVED = {
     "base_angle_to_target": lambda s: np.angle(np.exp(1j * (target_direction(s) - yaw_of(s.root_quat_w))))[:, None],
 }
 REWARDED = {
+    "progress_reward": lambda s: speed_to(s, "progress_reward", (1000.0, -20.0)),
+    "progress_reward_again": lambda s: speed_to(s, "progress_reward_again", (0.0, 5.0)),
+    "is_terminated_term": lambda s: count_held(s, ".*"),
+    "is_terminated_term_again": lambda s: count_held(s, "joint_pos.*|illegal_contact"),
+    "track_ang_vel_z_world_exp": lambda s: np.exp(-((s.velocity[:, 2] - s.root_ang_vel_w[:, 2]) ** 2) / 0.64),
     "flat_orientation_l2": lambda s: 1.0 - s.projected_gravity_b[:, 2] ** 2,
     "base_height_l2": lambda s: ((s.root_pos_w - s.origins)[:, 2] - 0.4) ** 2,
     "body_lin_acc_l2": lambda s: np.sqrt((s.body_acc_w[..., :3] ** 2).sum(axis=-1)).sum(axis=1),
@@ -182,6 +247,13 @@ REWARDED = {
     "orientation_command_error": lambda s: angle_between(s, "right_back_foot"),
 }
 ENDED = {
+    "command_resample": lambda s: (s.time_left <= DT) & (s.draws == 1),
+    "illegal_contact": lambda s: (forces(s) > 2.5).any(axis=1),
+    "joint_pos_out_of_limit": lambda s: (
+        (s.joint_pos < s.soft_joint_pos_lower) | (s.joint_pos > s.soft_joint_pos_upper)
+    ).any(axis=1),
+    "joint_pos_out_of_manual_limit": lambda s: (np.abs(s.joint_pos - 0.025) > 0.925).any(axis=1),
+    "joint_vel_out_of_manual_limit": lambda s: np.abs(s.joint_vel).max(axis=1) > 1.8,
     "bad_orientation": lambda s: -s.projected_gravity_b[:, 2] < math.cos(1.2),
     "root_height_below_minimum": lambda s: (s.root_pos_w - s.origins)[:, 2] < 0.3,
     "joint_vel_out_of_limit": lambda s: (np.abs(s.joint_vel) > s.joint_vel_limits).any(axis=1),
@@ -210,3 +282,9 @@ def test_rewards(env, state, name):
 def test_terminations(env, state, name):
     value = compute_torch(env.termination_manager.terms[name])[0].numpy()
     np.testing.assert_array_equal(value, ENDED[name](state))
+
+
+def test_what_has_no_formula_here_is_simple():
+    formulas = {name.removesuffix("_again") for name in (*OBSERVED, *REWARDED, *ENDED)}
+    cases = {case.func.__name__ for case in (*OBSERVATIONS, *REWARDS, *TERMINATIONS)}
+    assert cases - formulas == SIMPLE

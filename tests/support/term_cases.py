@@ -123,9 +123,9 @@ TERMINATIONS = [
 LIBRARY = re.compile(r"treadle\.(mdp\.(observations|rewards|terminations)\w*|tasks\.\w+\.mdp\w*):(\w+)")
 
 
-def library() -> dict[str, str]:
-    """Return the path of each term of these kinds that Treadle ships, by its name."""
+def library() -> set[str]:
+    """Return the path of each term of these kinds that Treadle ships."""
     for package in pkgutil.iter_modules(treadle.tasks.__path__, "treadle.tasks."):
         if importlib.util.find_spec(f"{package.name}.mdp") is not None:
             importlib.import_module(f"{package.name}.mdp")
-    return {match[3]: path for path in registered_twins() if (match := LIBRARY.fullmatch(path))}
+    return {path for path in registered_twins() if LIBRARY.fullmatch(path)}
