@@ -11,6 +11,7 @@ from treadle.bench import provenance
 from treadle.bench.launch import report as views
 from treadle.bench.launch.run import invalid_cells
 from treadle.bench.launch.targets import TARGETS, judge
+from treadle.bench.soak import report as soak_views
 from treadle.bench.soak.cfg import SoakCfg
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +47,17 @@ def test_the_bounds_of_the_soak_test_are_those_of_the_documentation():
     assert bounds["gc_objects"] == 500.0
     others = bounds.keys() - {"rss_mib", "device_mib", "gc_objects"}
     assert {bounds[name] for name in others} == {8.0}
+
+
+def test_the_soak_test_of_the_documentation_ran_for_half_an_hour_and_passed():
+    report = json.loads((RESULTS.parent / "soak-cpu" / "soak.json").read_text())
+    source = report["provenance"]
+    assert soak_views.update_page(PAGE, report) == PAGE
+    assert report["problems"] == [] and report["seconds"] >= 1800.0
+    assert report["bounds"] == SoakCfg().bounds
+    assert all(grown <= report["bounds"][name] for name, grown in report["growth"].items())
+    assert source["config_sha256"] == provenance.config_digest(source["config"])
+    assert source["git"]["dirty"] is False and "/" not in source["command"]
 
 
 def test_the_targets_of_the_documentation_are_those_of_the_harness():
