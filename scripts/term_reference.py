@@ -1,4 +1,4 @@
-"""Write ``docs/terms.md`` from the terms that have both forms; with ``--check``, say if it is out of date.
+"""Write ``docs/terms.md`` from the terms; with ``--check``, say if it is out of date.
 
 Rows come from the registry of Warp forms, parameters from the signatures of the torch forms, texts from docstrings.
 """
@@ -17,8 +17,11 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "terms.md"
 sys.path.insert(0, str(ROOT / "src"))
 
-import treadle.mdp  # noqa: E402  declares the Warp forms
+import treadle.mdp.curriculums  # noqa: E402
+import treadle.mdp.recorders  # noqa: E402
+import treadle.registry  # noqa: E402
 import treadle.tasks  # noqa: E402
+from treadle.envs import ManagerBasedRLEnvCfg  # noqa: E402
 from treadle.managers import SceneEntityCfg  # noqa: E402
 from treadle.managers.twins import registered_twins  # noqa: E402
 
@@ -30,7 +33,23 @@ SECTIONS = {
     "Actions": r"treadle\.mdp\.actions\w*",
     "Commands": r"treadle\.mdp\.commands\w*",
 }
-INTRO = """# Terms: observations, rewards, terminations, events, actions, commands
+ON_THE_HOST = {"Curriculum": treadle.mdp.curriculums, "Recorders": treadle.mdp.recorders}
+"""Modules of the terms that have one form."""
+
+NOTES = {
+    "Curriculum": """They run on the host before each step, have one form, and take the mask of the environments that
+were reset in the last step; what they return is logged. A `modify_fn` is a function
+`f(env, env_mask, old_value, **modify_params)` that returns the new value, or `mdp.NO_CHANGE`. An `address` of
+`modify_term_cfg` is `<manager>.<term>.<field>` or `observations.<group>.<term>.<field>`, and goes on into the field:
+`rewards.alive.weight`, `events.push_robot.params.velocity_range`, `commands.base_velocity.ranges.lin_vel_x`,
+`observations.policy.joint_pos.noise.n_max`. That of `modify_env_param` is a path of attributes, such as
+`scene.robot.data.joint_effort_limits`.""",
+    "Recorders": """They run on the host and write each episode to an HDF5 file, `cfg.recording.path`. A configuration
+names `mdp.<name>Cfg`.""",
+}
+UNUSED = """No task of Treadle is made of them yet: they are a library for tasks of your own and for those to come."""
+
+INTRO = """# Terms: observations, rewards, terminations, events, actions, commands, curriculum, recorders
 
 Each term has a torch form, which is what a configuration names, and a Warp form for one environment beside it, which
 the Warp frontend fuses with the others into one kernel. `from treadle import mdp` gives the general ones as
@@ -71,7 +90,8 @@ def parameters(term: Any) -> str:
     """Return the parameters of a term beyond the environment, as code."""
     if inspect.isclass(term) and "__call__" not in vars(term):
         cfg = getattr(inspect.getmodule(term), f"{term.__name__}Cfg")
-        return f"`{', '.join(field.name for field in dataclasses.fields(cfg))}`"
+        names = ", ".join(field.name for field in dataclasses.fields(cfg))
+        return f"`{names}`" if names else ""
     func = term.__call__ if inspect.isclass(term) else term
     shown = []
     for name, parameter in inspect.signature(func).parameters.items():
@@ -91,29 +111,55 @@ def description(term: Any) -> str:
     return re.sub(r":\w+:`~?([^`]+)`", r"`\1`", " ".join(text.split())).replace("``", "`").replace("|", r"\|")
 
 
-def table(paths: list[str]) -> str:
+def table(terms: list[Any]) -> str:
     """Return a table with a row per term."""
     rows = ["| term | parameters | value |", "|---|---|---|"]
-    for path in paths:
-        term = find(path)
+    for term in terms:
         rows.append(f"| `{term.__name__}` | {parameters(term)} | {description(term)} |")
     return "\n".join(rows)
 
 
-def sections() -> Iterator[tuple[str, list[str]]]:
-    """Yield title and paths of the terms of each section."""
-    tasks = {}
+def used_modules() -> set[str]:
+    """Return the modules of the functions that the registered tasks are made of."""
+    found = set()
+    for task in treadle.registry.list_tasks():
+        cfg = treadle.registry.task_spec(task).load_env_cfg()
+        if not isinstance(cfg, ManagerBasedRLEnvCfg):
+            continue
+        groups = cfg.observations.values()
+        managers = (cfg.rewards, cfg.terminations, cfg.events, cfg.curriculum)
+        for terms in (*managers, *(group.terms for group in groups if group is not None)):
+            found |= {term.func.__module__ for term in terms.values() if term is not None}
+    return found
+
+
+def sections() -> Iterator[tuple[str, str, list[Any]]]:
+    """Yield title, introduction and terms of each section."""
+    for title, module in SECTIONS.items():
+        yield title, "", terms_in(module)
+    for title, host in ON_THE_HOST.items():
+        terms = [getattr(host, name) for name in host.__all__ if not name.endswith("Cfg")]
+        yield title, NOTES[title], [term for term in terms if callable(term)]
+    used = used_modules()
     for package in pkgutil.iter_modules(treadle.tasks.__path__, "treadle.tasks."):
         if importlib.util.find_spec(f"{package.name}.mdp") is not None:
             importlib.import_module(f"{package.name}.mdp")
-            tasks[f"Terms of `{package.name}`"] = re.escape(f"{package.name}.mdp") + r"\w*"
-    for title, module in (SECTIONS | tasks).items():
-        yield title, [path for path in registered_twins() if re.fullmatch(module, path.partition(":")[0])]
+            module = re.escape(f"{package.name}.mdp") + r"\w*"
+            is_used = any(re.fullmatch(module, name) for name in used)
+            yield f"Terms of `{package.name}`", "" if is_used else UNUSED, terms_in(module)
+
+
+def terms_in(modules: str) -> list[Any]:
+    """Return the terms that have a Warp form, of the modules that a regular expression matches."""
+    return [find(path) for path in registered_twins() if re.fullmatch(modules, path.partition(":")[0])]
 
 
 def page() -> str:
     """Return the text of the page."""
-    parts = [INTRO, *(f"## {title}\n\n{table(paths)}\n" for title, paths in sections() if paths)]
+    parts = [INTRO]
+    for title, note, terms in sections():
+        if terms:
+            parts.append(f"## {title}\n\n" + (f"{note}\n\n" if note else "") + f"{table(terms)}\n")
     return "\n".join(parts)
 
 

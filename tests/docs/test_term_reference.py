@@ -21,4 +21,13 @@ def test_the_page_is_up_to_date() -> None:
 def test_each_term_has_a_row_with_a_description() -> None:
     rows = [line.split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
     described = {row[0].strip("| `") for row in rows if len(row[-1].strip("| ")) > 10}
-    assert sorted(set(library()) - described) == []
+    assert sorted({path.rpartition(":")[2] for path in library()} - described) == []
+
+
+def test_there_are_sections_of_what_runs_on_the_host_and_notes_on_what_no_task_uses() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    parts = {part.partition("\n")[0]: part for part in text.split("\n## ")[1:]}
+    assert "| `modify_reward_weight` | `term_name, weight, num_steps` |" in parts["Curriculum"]
+    assert "f(env, env_mask, old_value, **modify_params)" in parts["Curriculum"]
+    assert "| `InitialStateRecorder` |" in parts["Recorders"]
+    assert "No task of Treadle is made of them yet" not in parts["Terms of `treadle.tasks.cartpole`"]
