@@ -127,7 +127,7 @@ def used_modules() -> set[str]:
         if not isinstance(cfg, ManagerBasedRLEnvCfg):
             continue
         groups = cfg.observations.values()
-        managers = (cfg.rewards, cfg.terminations, cfg.events, cfg.curriculum)
+        managers: Any = (cfg.rewards, cfg.terminations, cfg.events, cfg.curriculum)
         for terms in (*managers, *(group.terms for group in groups if group is not None)):
             found |= {term.func.__module__ for term in terms.values() if term is not None}
     return found

@@ -105,7 +105,7 @@ class RewardTermCfg(TermCfg):
         """Yield one sentence for each value that is not allowed."""
         yield from super().problems(where)
         if not is_finite(self.weight):
-            yield f"{where}.weight is {self.weight}; allowed: a finite number"
+            yield f"{where}.weight is {self.weight!r}; allowed: a finite number"
 
 
 @dataclass(kw_only=True)

@@ -15,7 +15,7 @@ from treadle.managers.cfg import TermCfg, pairs_of, terms_problems
 from treadle.managers.kernel_builder import KernelBuilder
 from treadle.managers.params import DeviceParams
 from treadle.managers.term import Term, as_cfg
-from treadle.managers.twins import path_of, return_type_of
+from treadle.managers.twins import describe_return, path_of, return_type_of
 
 __all__ = ["TORCH_CODE", "Manager", "TermColumns", "iterate_terms"]
 
@@ -223,9 +223,8 @@ class Manager(Generic[C]):
         assert call is not None
         text, kind = call.expression(builder, thread="thread"), return_type_of(call.twin.func)
         if kind not in (float, bool):
-            raise ConfigError(
-                f"{self.terms[name].where}: a thread of the Warp form returns {kind}; allowed: float, bool"
-            )
+            found, where = describe_return(kind), self.terms[name].where
+            raise ConfigError(f"{where}: a thread of the Warp form returns {found}; allowed: float, bool")
         value = f"wp.where({text}, 1.0, 0.0)" if kind is bool else text
         builder.line(f"{self._column(builder, name, ' + thread')} = {value}")
 

@@ -15,7 +15,7 @@ from treadle.managers.kernel_builder import KernelBuilder
 from treadle.managers.manager import Manager, describe, iterate_terms
 from treadle.managers.observation_pipeline import ObservationPipeline
 from treadle.managers.term import Term
-from treadle.managers.twins import return_type_of
+from treadle.managers.twins import describe_return, return_type_of
 
 __all__ = ["ObservationGroup", "ObservationManager"]
 
@@ -184,9 +184,8 @@ class ObservationGroup(Manager[ObservationTermCfg]):
             if kind is not None and len(getattr(kind, "_shape_", ())) == 1:
                 return int(kind._shape_[0])
             if kind is not None:
-                raise ConfigError(
-                    f"{term.where}: the Warp form returns {kind}; allowed: float, bool, a vector, nothing"
-                )
+                found = describe_return(kind)
+                raise ConfigError(f"{term.where}: the Warp form returns {found}; allowed: float, bool, a vector, nothing")
             if twin.width is not None:
                 return twin.width if isinstance(twin.width, int) else int(twin.width(self.env, term.params))
             if term.cfg.func is twin or term.cfg.func is twin.func:

@@ -9,7 +9,7 @@ from treadle.managers.cfg import RewardTermCfg
 from treadle.managers.kernel_builder import KernelBuilder
 from treadle.managers.manager import Manager
 from treadle.managers.term import Term
-from treadle.managers.twins import return_type_of
+from treadle.managers.twins import describe_return, return_type_of
 
 __all__ = ["RewardManager"]
 
@@ -57,7 +57,7 @@ class RewardManager(Manager[RewardTermCfg]):
     def _make_term(self, name: str, cfg: RewardTermCfg, instance: Any = None) -> Term:
         term = super()._make_term(name, cfg, instance)
         if term.call is not None and (kind := return_type_of(term.call.twin.func)) not in (float, bool):
-            raise ConfigError(f"{term.where}: the Warp form returns {kind}; allowed: float or bool")
+            raise ConfigError(f"{term.where}: the Warp form returns {describe_return(kind)}; allowed: float or bool")
         return term
 
     def _is_compiled_change(self, name: str, old: RewardTermCfg, new: RewardTermCfg) -> bool:

@@ -13,7 +13,7 @@ from treadle.managers.cfg import TerminationTermCfg
 from treadle.managers.kernel_builder import KernelBuilder
 from treadle.managers.manager import Manager
 from treadle.managers.term import Term
-from treadle.managers.twins import return_type_of
+from treadle.managers.twins import describe_return, return_type_of
 
 __all__ = ["TerminationManager"]
 
@@ -90,7 +90,7 @@ class TerminationManager(Manager[TerminationTermCfg]):
             raise ConfigError(f"terminations.{name}: the log has an entry of that name; allowed: {hint}")
         term = super()._make_term(name, cfg, instance)
         if term.call is not None and (kind := return_type_of(term.call.twin.func)) is not bool:
-            raise ConfigError(f"{term.where}: the Warp form returns {kind}; allowed: bool")
+            raise ConfigError(f"{term.where}: the Warp form returns {describe_return(kind)}; allowed: bool")
         return term
 
     def _is_compiled_change(self, name: str, old: TerminationTermCfg, new: TerminationTermCfg) -> bool:

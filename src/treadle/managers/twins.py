@@ -180,6 +180,11 @@ def return_type_of(func: wp.Function) -> Any:
     return None if result is type(None) else result
 
 
+def describe_return(kind: Any) -> str:
+    """Say what a Warp function returns, by its annotation."""
+    return "nothing, as it has no '-> TYPE'" if kind is None else getattr(kind, "__name__", str(kind))
+
+
 def _as_warp(func: Any, name: str) -> wp.Function:
     if isinstance(func, wp.Function):
         made = func

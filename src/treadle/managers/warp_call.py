@@ -157,7 +157,11 @@ class WarpCall:
                         f"{self._params[name + suffix]} gives a {state._cls.key}"
                     )
                 return state
-        raise ConfigError(f"{self._where}: the Warp form takes {name!r}, and there is no parameter {name}_cfg")
+        if annotation.key == "CommandState":
+            cure = f"{name}_name: give the torch form one, a name such as 'base_velocity'"
+        else:
+            cure = f'{name}_cfg: give the torch form one, as in {name}_cfg: SceneEntityCfg = SceneEntityCfg("robot")'
+        raise ConfigError(f"{self._where}: the Warp form takes {name!r}, and there is no parameter {cure}")
 
     def _entity_state(self, cfg: SceneEntityCfg) -> Any:
         assert cfg.resolved is not None
@@ -173,7 +177,10 @@ class WarpCall:
         owner = f"{prefix or 'asset_'}cfg"
         cfg = self._params.get(owner)
         if not isinstance(cfg, SceneEntityCfg) or cfg.resolved is None:
-            raise ConfigError(f"{self._where}: the Warp form takes {name!r}, and there is no parameter {owner!r}")
+            raise ConfigError(
+                f"{self._where}: the Warp form takes {name!r}, and there is no parameter {owner!r}: give the torch "
+                f'form one, as in {owner}: SceneEntityCfg = SceneEntityCfg("robot")'
+            )
         return getattr(cfg.resolved, kind)
 
     def _constant(self, name: str) -> int | bool:
