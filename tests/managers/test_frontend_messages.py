@@ -75,3 +75,14 @@ def test_the_cure_is_said(func, weight, message):
     with pytest.raises(ConfigError) as caught:
         make_cartpole(rewards={"x": RewardTermCfg(func=func, weight=weight)})
     assert message in str(caught.value)
+
+
+def of_command(env, command_name: str) -> torch.Tensor:
+    return env.command_manager.get_command(command_name)[:, 0]
+
+
+def test_a_command_that_there_is_not_is_said_before_the_first_step():
+    rewards = {"x": RewardTermCfg(func=of_command, params={"command_name": "vel"})}
+    with pytest.raises(ConfigError) as caught:
+        make_cartpole(frontend="torch", rewards=rewards)
+    assert "rewards.x.params['command_name']: unknown term of commands 'vel'" in str(caught.value)

@@ -184,8 +184,8 @@ class ObservationGroup(Manager[ObservationTermCfg]):
             if kind is not None and len(getattr(kind, "_shape_", ())) == 1:
                 return int(kind._shape_[0])
             if kind is not None:
-                found = describe_return(kind)
-                raise ConfigError(f"{term.where}: the Warp form returns {found}; allowed: float, bool, a vector, nothing")
+                found, allowed = describe_return(kind), "float, bool, a vector, nothing"
+                raise ConfigError(f"{term.where}: the Warp form returns {found}; allowed: {allowed}")
             if twin.width is not None:
                 return twin.width if isinstance(twin.width, int) else int(twin.width(self.env, term.params))
             if term.cfg.func is twin or term.cfg.func is twin.func:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from treadle.errors import ConfigError
+from treadle.errors import ConfigError, UnknownNameError
 from treadle.managers.cfg import TermCfg
 from treadle.managers.params import DeviceParams
 from treadle.managers.scene_entity import SceneEntityCfg
@@ -56,6 +56,7 @@ class Term:
         if cfg.twin == "torch":
             self.twin = None
         self.params = _resolve(merged_params(cfg, where, skip), env, where)
+        _check_command(self.params, env, where)
         for measurement in getattr(cfg.func, "measures", ()):
             env.physics.measure(measurement)
         self.instance = instance
@@ -129,6 +130,14 @@ class Term:
         self.params.update(changed)
         self.cfg = cfg
         return False
+
+
+def _check_command(params: Mapping[str, Any], env: Any, where: str) -> None:
+    """Refuse the name of a command that there is not, before a torch form asks for it in the first step."""
+    name = params.get("command_name")
+    if isinstance(name, str) and name not in env.command_manager.terms:
+        error = UnknownNameError("term of commands", name, env.command_manager.terms)
+        raise ConfigError(f"{where}.params['command_name']: {error}")
 
 
 class _Missing:
