@@ -131,9 +131,7 @@ def make(
         return env_class(_make_cfg(spec, cfg, num_envs, device, seed))
 
 
-def _make_cfg(
-    spec: TaskSpec, cfg: EnvCfg | None, num_envs: int | None, device: str | None, seed: int | None
-) -> EnvCfg:
+def _make_cfg(spec: TaskSpec, cfg: EnvCfg | None, num_envs: int | None, device: str | None, seed: int | None) -> EnvCfg:
     import copy
 
     default = spec.load_env_cfg()

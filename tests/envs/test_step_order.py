@@ -12,7 +12,7 @@ from treadle.registry import task_spec
 from treadle.sensors import JointWrenchSensor
 
 DERIVED = ["articulation.update", "sensor.update"]
-DERIVED_AFTER_RESET = ["articulation.reset", "sensor.update"]
+DERIVED_AFTER_RESET = ["articulation.reset", "sensor.reset"]
 RESET = [
     "_clear_episodes",
     "_reset_task",
@@ -58,6 +58,7 @@ def test_the_order_of_a_step(frontend, mode, monkeypatch):
         (Articulation, "update", "articulation.update"),
         (Articulation, "reset", "articulation.reset"),
         (JointWrenchSensor, "update", "sensor.update"),
+        (JointWrenchSensor, "reset", "sensor.reset"),
         (NewtonBackend, "step", "physics.step"),
         (NewtonBackend, "reset", "physics.reset"),
     ):
