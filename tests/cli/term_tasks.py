@@ -46,6 +46,7 @@ def register() -> None:
             task_id=TASK,
             env_cfg=f"{__name__}:TorchTermsEnvCfg",
             agent_cfg=f"{__name__}:RunnerCfg",
+            description="A term without a Warp form",
             frontends=MANAGER_BASED,
         )
     )
