@@ -54,10 +54,14 @@ class JointAction(ActionTerm):
 
     def process_actions(self, actions: torch.Tensor) -> None:
         """Scale, shift and clip the actions, and set the targets."""
-        views = self._views
-        processed = (actions * views.scale + views.offset).clamp(views.clip_lower, views.clip_upper)
+        processed = self._scaled(actions)
         self.processed_actions.copy_(processed)
         self.set_targets(processed)
+
+    def _scaled(self, actions: torch.Tensor) -> torch.Tensor:
+        """Return ``clip(actions * scale + offset)``."""
+        views = self._views
+        return (actions * views.scale + views.offset).clamp(views.clip_lower, views.clip_upper)
 
     def set_targets(self, processed: torch.Tensor) -> None:
         """Set the targets of the joints, shape (num_envs, action_dim)."""
@@ -113,7 +117,7 @@ def check_control(term: Any, control: str) -> None:
     layout = term.asset.layout
     joints = [layout.joint_names.index(name) for name in term.joint_names]
     fits = {
-        "effort": lambda j: not (layout.position_controlled[j] or layout.velocity_controlled[j]),
+        "effort": lambda j: layout.effort_controlled[j],
         "position": lambda j: layout.position_controlled[j] or layout.stiffness[j] > 0.0,
         "velocity": lambda j: layout.velocity_controlled[j],
     }

@@ -40,8 +40,7 @@ class JointPositionToLimitsAction(JointAction):
 
     def process_actions(self, actions: torch.Tensor) -> None:
         """Map the actions to the ranges, and set the positions."""
-        views = self._views
-        processed = (actions * views.scale + views.offset).clamp(views.clip_lower, views.clip_upper)
+        processed = self._scaled(actions)
         lower, upper = self._soft_limits()
         if self.rescale_to_limits:
             processed = lower + 0.5 * (processed.clamp(-1.0, 1.0) + 1.0) * (upper - lower)

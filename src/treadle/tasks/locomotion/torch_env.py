@@ -8,6 +8,7 @@ import torch
 
 from treadle.assets.articulation_data import torch_view
 from treadle.envs import DirectTorchEnv
+from treadle.mdp import math_torch
 from treadle.tasks.locomotion.cfg import LocomotionEnvCfg
 from treadle.tasks.locomotion.common import REWARD_TERMS, LocomotionParts
 
@@ -70,9 +71,9 @@ class LocomotionTorchEnv(DirectTorchEnv):
 
     def _get_observations(self) -> dict[str, torch.Tensor]:
         cfg, data = self.cfg, self.robot.data.torch
-        yaw, roll = _yaw_roll(data.root_quat_w)
+        yaw, roll = math_torch.yaw(data.root_quat_w), math_torch.roll(data.root_quat_w)
         to_target = self._targets - data.root_pos_w
-        angle = _wrap_to_pi(torch.atan2(to_target[:, 1], to_target[:, 0]) - yaw)
+        angle = math_torch.wrap_to_pi(torch.atan2(to_target[:, 1], to_target[:, 0]) - yaw)
         columns = [
             data.root_pos_w[:, 2] - self._origins[:, 2],
             data.root_lin_vel_b,
@@ -109,16 +110,4 @@ class LocomotionTorchEnv(DirectTorchEnv):
 
     def _normalized_joint_pos(self) -> torch.Tensor:
         data = self.robot.data.torch
-        lower, upper = data.soft_joint_pos_lower, data.soft_joint_pos_upper
-        return (2.0 * data.joint_pos - upper - lower) / (upper - lower)
-
-
-def _wrap_to_pi(angle: torch.Tensor) -> torch.Tensor:
-    return torch.atan2(angle.sin(), angle.cos())
-
-
-def _yaw_roll(quat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    x, y, z, w = quat.unbind(dim=1)
-    roll = torch.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
-    yaw = torch.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-    return yaw, roll
+        return math_torch.normalized_position(data.joint_pos, data.soft_joint_pos_lower, data.soft_joint_pos_upper)
